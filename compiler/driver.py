@@ -13,12 +13,14 @@ from compiler.backends.inspection import CodeText, Inspection
 from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
 from compiler.bounded_cache import BoundedCache
+from compiler.calling_kernels import compile_calls
 from compiler.executor.artifact import Artifact
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.specialize import with_limits
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.analysis.symbols import size_problem, symbolic_vars
 from compiler.ir.core.function_calls import calls_in
+from compiler.ir.core.library_calls import library_functions
 from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import inline_calls, only_entry
@@ -161,6 +163,9 @@ def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cp
     func = _legal(_only_function(program), is_schedule=_is_schedule(program))
     goal = _target(target)
     backend = backend_of(goal)
+    if functions := library_functions(func.body):
+        problem = f"it calls {', '.join(functions)}: there is no code of it alone to inspect"
+        raise BuildError(f"{func.name}: {problem}", "lowering")
     artifact, source = _compiled(func, goal, _declared(func, goal))
     return Inspection(
         name=func.name,
@@ -179,6 +184,8 @@ def _compiled(
 ) -> tuple[Artifact, str]:
     """Return a kernel, and the source code that it was compiled from."""
     backend = backend_of(target)
+    if library_functions(func.body):
+        return compile_calls(func, target, constants), ""
     if constants:
         split = backend.emit_with_constants(func, constants, target)
         packer = backend.compile(func.name, split.packer_params, split.packer, target)
@@ -329,7 +336,7 @@ def _loaded(
     constants = _chosen_constants(func, target, const_params) if const_params else ()
     artifact, source = _compiled(func, target, constants)
     artifact = replace(artifact, dispatcher=_dispatcher(program, func.name))
-    return Module(artifact, const_params, source)
+    return Module(artifact, const_params, source or None)
 
 
 def _chosen_constants(

@@ -50,6 +50,7 @@ BuildErrorCode: TypeAlias = Literal[
     "lowering",
     "several_functions",
     "symbolic",
+    "unknown_function",
 ]
 
 SCHEDULE_ERROR_CODES: Mapping[str, str] = {
@@ -99,5 +100,6 @@ BUILD_ERROR_CODES: Mapping[str, str] = {
     "lowering": "A pass can't turn the program into loops.",
     "several_functions": "The module has several functions, and a kernel is one.",
     "symbolic": "The value of a symbolic variable follows from no argument of a call.",
+    "unknown_function": "A function that it calls is not registered, or of another kind.",
 }
 """What each code of a `BuildError` means."""

@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, compile_kernel, inspect, lower
     from compiler.executor.artifact import Artifact
-    from compiler.executor.error import ArgumentError, ArtifactError, PackageError, ShapeError
+    from compiler.executor.error import (
+        ArgumentError,
+        ArtifactError,
+        LibraryCallError,
+        PackageError,
+        ShapeError,
+        UnknownFunctionError,
+    )
     from compiler.executor.executor import Executor
+    from compiler.executor.functions import register_func, remove_func
     from compiler.executor.kernel import load_kernel
     from compiler.executor.kernel_file import load_kernels
     from compiler.executor.loading import load
@@ -130,6 +138,7 @@ __all__ = [
     "KernelSchedule",
     "KernelSet",
     "KernelSource",
+    "LibraryCallError",
     "LockError",
     "LoopwrightError",
     "LoweringError",
@@ -168,6 +177,7 @@ __all__ = [
     "TraceError",
     "Trial",
     "TuneResult",
+    "UnknownFunctionError",
     "VerifyError",
     "WaitTimeoutError",
     "__version__",
@@ -195,6 +205,8 @@ __all__ = [
     "parse_module",
     "prefetch",
     "random_inputs",
+    "register_func",
+    "remove_func",
     "remove_schedule_rule",
     "rpc",
     "schedule_rule",
@@ -234,7 +246,15 @@ _HOMES = {
     "compiler.executor.artifact": ("Artifact",),
     "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
-    "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError", "ShapeError"),
+    "compiler.executor.error": (
+        "ArgumentError",
+        "ArtifactError",
+        "LibraryCallError",
+        "PackageError",
+        "ShapeError",
+        "UnknownFunctionError",
+    ),
+    "compiler.executor.functions": ("register_func", "remove_func"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
     "compiler.executor.kernel": ("load_kernel",),

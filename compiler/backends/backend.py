@@ -89,6 +89,9 @@ class Backend(ABC):
     packs_constants: bool = False
     """Whether constant parameters are passed once; otherwise they are passed in each call."""
 
+    calls_functions: bool = False
+    """Whether its kernels run in this process, between calls of registered functions."""
+
     @abstractmethod
     def toolchain(self) -> str:
         """Return the code generator's name and version: a measurement is valid for one only."""

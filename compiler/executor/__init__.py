@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .artifact import Artifact
-    from .error import ArgumentError, ArtifactError, PackageError, ShapeError
+    from .error import (
+        ArgumentError,
+        ArtifactError,
+        LibraryCallError,
+        PackageError,
+        ShapeError,
+        UnknownFunctionError,
+    )
     from .executor import Executor
+    from .functions import register_func
     from .kernel import LoadedKernel, load_kernel
     from .kernel_file import load_kernels
     from .loading import load
@@ -24,14 +32,17 @@ __all__ = [
     "Artifact",
     "ArtifactError",
     "Executor",
+    "LibraryCallError",
     "LoadedKernel",
     "Package",
     "PackageError",
     "ShapeError",
+    "UnknownFunctionError",
     "load",
     "load_kernel",
     "load_kernels",
     "read_package",
+    "register_func",
 ]
 
 _HOMES = {
@@ -39,14 +50,17 @@ _HOMES = {
     "Artifact": "artifact",
     "ArtifactError": "error",
     "Executor": "executor",
+    "LibraryCallError": "error",
     "LoadedKernel": "kernel",
     "Package": "package",
     "PackageError": "error",
     "ShapeError": "error",
+    "UnknownFunctionError": "error",
     "load": "loading",
     "load_kernel": "kernel",
     "load_kernels": "kernel_file",
     "read_package": "package",
+    "register_func": "functions",
 }
 
 

@@ -2,7 +2,8 @@
 
 The file is a zip of `meta.json` and `kernel.o`, which holds the code in the form of its backend. A
 kernel with constant parameters also has `packer.zip`, the artifact that prepares them; one with
-threads has `pool.o`, the pool of threads.
+threads has `pool.o`, the pool of threads. A kernel that calls registered functions has
+`part0.zip`, `part1.zip`, ..., the artifacts of its native code, and no code of its own.
 Reading an artifact runs nothing. Loading it into a `Module` runs machine code: load only artifacts
 from sources that you trust.
 """
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from .call_plan import CallPlan, KernelStep
 from .call_sizes import CallSizes
 from .dtypes import numpy_dtype
 from .error import ArtifactError
@@ -28,10 +30,12 @@ PACKER_FORMAT_VERSION = 3
 """The format of an artifact with a packer: versions that would ignore it refuse the file."""
 SYMBOLIC_FORMAT_VERSION = 4
 """The format of an artifact that takes numbers, or arrays of symbolic extents."""
+CALLING_FORMAT_VERSION = 5
+"""The format of an artifact that calls registered functions."""
 _TEXTS = ("name", "target", "triple", "features", "toolchain", "backend", "dispatcher")
 SEVERAL = "kernels.json"
 """The entry that only a file of several kernels has."""
-_VERSIONS = (FORMAT_VERSION, PACKER_FORMAT_VERSION, SYMBOLIC_FORMAT_VERSION)
+_VERSIONS = (FORMAT_VERSION, PACKER_FORMAT_VERSION, SYMBOLIC_FORMAT_VERSION, CALLING_FORMAT_VERSION)
 # A limit against files that would unpack to more memory than the process has.
 LIMIT_BYTES = 64 << 20
 _POOL = "pool.o"
@@ -62,6 +66,8 @@ class Artifact:
             other backends, for kernels without threads, and in files of older versions.
         symbols: The symbolic extents. Their values follow the parameters in a call.
         dispatcher: The text of the function that calls others, of a module of several functions.
+        plan: The steps of a kernel that calls registered functions; None for one that does not.
+        parts: The native code of a plan.
     """
 
     name: str
@@ -78,9 +84,13 @@ class Artifact:
     pool: bytes = b""
     symbols: tuple[Symbol, ...] = ()
     dispatcher: str = ""
+    plan: CallPlan | None = None
+    parts: tuple[Artifact, ...] = ()
 
     def __repr__(self) -> str:
-        size = f"{len(self.code)} bytes of code"
+        size = f"{sum(len(part.code) for part in (self, *self.parts))} bytes of code"
+        if self.functions:
+            size += f", calls {', '.join(self.functions)}"
         return f"<Artifact {describe_kernel(self.name, self.arguments)} for {self.target}: {size}>"
 
     @property
@@ -103,6 +113,11 @@ class Artifact:
         return tuple(param for param in before_copies if param.name not in constants)
 
     @property
+    def functions(self) -> tuple[str, ...]:
+        """Return the names of the registered functions that it calls: loading requires them."""
+        return () if self.plan is None else self.plan.functions
+
+    @property
     def is_symbolic(self) -> bool:
         """Return whether it takes numbers, or arrays of symbolic extents."""
         return bool(self.symbols) or any(param.is_scalar for param in self.params)
@@ -117,8 +132,9 @@ class Artifact:
 
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""
-        meta = asdict(replace(self, packer=None))
-        del meta["code"], meta["packer"], meta["pool"]
+        meta = asdict(replace(self, packer=None, parts=()))
+        for name in ("code", "packer", "pool", "parts", *(("plan",) if self.plan is None else ())):
+            del meta[name]
         meta["params"] = [param.to_json() for param in self.params]
         for name in ("symbols", "dispatcher"):
             if not meta[name]:
@@ -128,12 +144,14 @@ class Artifact:
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
         version = FORMAT_VERSION if self.packer is None else PACKER_FORMAT_VERSION
         version = SYMBOLIC_FORMAT_VERSION if self.is_symbolic else version
+        version = version if self.plan is None else CALLING_FORMAT_VERSION
         files = {"meta.json": json.dumps({"format": version, **meta}).encode()}
         files["kernel.o"] = self.code
         if self.packer is not None:
             files[_PACKER] = self.packer.to_bytes()
         if self.pool:
             files[_POOL] = self.pool
+        files.update({f"part{i}.zip": part.to_bytes() for i, part in enumerate(self.parts)})
         return write_zip(files)
 
     @classmethod
@@ -151,7 +169,10 @@ class Artifact:
             packer = None
             if _PACKER in files and _has_packer(meta):
                 packer = cls.from_bytes(files[_PACKER])
-            artifact = cls._from_meta(meta, files["kernel.o"], packer)
+            parts: list[Artifact] = []
+            while _has_plan(meta) and (part := files.get(f"part{len(parts)}.zip")) is not None:
+                parts.append(cls.from_bytes(part))
+            artifact = cls._from_meta(meta, files["kernel.o"], packer, tuple(parts))
             return replace(artifact, pool=files.get(_POOL, b""))
         except ArtifactError:
             raise
@@ -159,7 +180,13 @@ class Artifact:
             raise ArtifactError(f"not a Loopwright artifact: {error}") from error
 
     @classmethod
-    def _from_meta(cls, meta: dict[str, Any], code: bytes, packer: Artifact | None) -> Artifact:
+    def _from_meta(
+        cls,
+        meta: dict[str, Any],
+        code: bytes,
+        packer: Artifact | None,
+        parts: tuple[Artifact, ...],
+    ) -> Artifact:
         if not isinstance(meta, dict):
             raise TypeError("its meta.json holds no object")
         version = meta.pop("format", None)
@@ -171,13 +198,7 @@ class Artifact:
         # LLVM's linker crashes on damaged objects, so the checksum comes first.
         if meta.pop("sha256") != hashlib.sha256(code).hexdigest():
             raise ArtifactError("the artifact is damaged: its code has another checksum")
-        params = []
-        for param in meta.pop("params"):
-            try:
-                numpy_dtype(param["dtype"])
-            except ValueError as error:
-                raise ArtifactError(f"the artifact has a parameter of {error}") from error
-            params.append(Param.from_json(param))
+        params = [_param(param) for param in meta.pop("params")]
         meta.setdefault("backend", _OLDEST_BACKEND)
         meta.setdefault("dispatcher", "")
         for field in _TEXTS:
@@ -190,8 +211,14 @@ class Artifact:
         threads = meta["num_threads"]
         if not isinstance(threads, int) or threads < 1:
             raise TypeError(f"it uses {threads!r} threads")
-        artifact = cls(**meta, params=tuple(params), code=code, packer=packer, symbols=symbols)
+        plan = meta.pop("plan", None)
+        if plan is not None:
+            meta["plan"] = CallPlan.from_json(plan, len(params), len(parts))
+        artifact = cls(
+            **meta, params=tuple(params), code=code, packer=packer, symbols=symbols, parts=parts
+        )
         artifact._check_packer()
+        artifact._check_parts()
         artifact.call_sizes()  # refuses formulas of unknown names
         return artifact
 
@@ -208,6 +235,30 @@ class Artifact:
         is_nested = self.packer is not None and self.packer.packer is not None
         if is_nested or self.params[first - len(direct) :] != direct + copies:
             raise ValueError("its packer does not prepare the parameters of its kernel")
+
+    def _check_parts(self) -> None:
+        """Refuse parts that do not take the arrays that the plan passes.
+
+        Raises:
+            ValueError: If they do not.
+        """
+        if self.plan is None:
+            return
+        if (
+            self.packer is not None
+            or self.is_symbolic
+            or any(part.functions for part in self.parts)
+        ):
+            raise ValueError("a kernel with a plan has no packer, symbolic extents or nested plans")
+        for step in self.plan.steps:
+            if not isinstance(step, KernelStep):
+                continue
+            part = self.parts[step.part]
+            taken = [(param.shape, param.dtype) for param in part.params]
+            passed = [self.plan.buffers[number] for number in step.buffers]
+            room = int(self.workspace_bytes) - self.plan.workspace_bytes
+            if taken != [(b.shape, b.dtype) for b in passed] or int(part.workspace_bytes) > room:
+                raise ValueError("its plan does not fit its native code")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the kernel to a file; its suffix says in which form.
@@ -240,6 +291,18 @@ class Artifact:
         """
         with open(path, "rb") as file:
             return cls.from_bytes(file.read())
+
+
+def _param(fields: Mapping[str, Any]) -> Param:
+    try:
+        numpy_dtype(fields["dtype"])
+    except ValueError as error:
+        raise ArtifactError(f"the artifact has a parameter of {error}") from error
+    return Param.from_json(fields)
+
+
+def _has_plan(meta: object) -> bool:
+    return isinstance(meta, dict) and meta.get("format") == CALLING_FORMAT_VERSION
 
 
 def _has_packer(meta: object) -> bool:

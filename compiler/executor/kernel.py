@@ -15,6 +15,7 @@ import numpy as np
 
 from .arrays import ArrayCheck, check_overlaps
 from .artifact import Artifact
+from .call_plan import CallPlanRunner
 from .cores import available_cores
 from .cpu_flags import cpu_flags
 from .dtypes import numpy_dtype
@@ -53,6 +54,7 @@ class LoadedKernel:
 
     Raises:
         ArtifactError: If this machine can't run the code of the artifact.
+        UnknownFunctionError: If it calls a function that is not registered here.
         ArgumentError: If a constant is missing, is not a constant of this kernel, or does not have
             the shape and the type of its parameter.
     """
@@ -95,6 +97,7 @@ class LoadedKernel:
         Raises:
             ArgumentError: If an array has the wrong number, shape, dtype or layout, if an output
                 is read-only, if an output overlaps another array, or if there are no threads.
+            LibraryCallError: If a registered function that it calls raised an exception.
         """
         entry = self._open()
         _checked, words, size = self._located(arrays)
@@ -190,6 +193,9 @@ def load_kernel(
 
 def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
     """Link an object into the process; return its entry, which keeps the code loaded."""
+    if artifact.plan is not None:
+        entries = [_load(part) for part in artifact.parts]
+        return CallPlanRunner(artifact.name, artifact.plan, len(artifact.params), entries)
     if artifact.backend != BACKEND:
         raise ArtifactError(
             f"{artifact.name} was built for {artifact.target}: only Module.load of the compiler"
@@ -210,7 +216,7 @@ def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
 
 def _launch(artifact: Artifact, pool: Callable[[], bytes] | None) -> int:
     """Return the address of the function that runs parallel loops; 0 for a kernel without them."""
-    if artifact.num_threads == 1:
+    if all(code.num_threads == 1 for code in artifact.parts or (artifact,)):
         return 0
     if pool is None and not artifact.pool:
         raise ArtifactError(

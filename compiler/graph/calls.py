@@ -6,12 +6,19 @@ by which loops, or by which library.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from compiler import te
+from compiler.executor.call_plan import (
+    ArrayArg,
+    CallStep,
+    checked_function,
+    run_function,
+)
+from compiler.executor.error import ArtifactError, LibraryCallError
+from compiler.executor.functions import PACKED
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
@@ -21,22 +28,6 @@ from compiler.ir.interpret.oracle.oracle import interpret
 
 CALL_TIR = "call_tir"
 CALL_LIBRARY = "call_dps_packed"
-
-LibraryFunction: TypeAlias = Callable[..., None]
-"""Takes arrays of the inputs, then arrays that it fills with the results."""
-
-_library: dict[str, LibraryFunction] = {}
-
-
-def register_library_function(name: str, function: LibraryFunction) -> None:
-    """Let graphs call a function of this process by a name; a text can only name it.
-
-    Raises:
-        ValueError: If the name is taken.
-    """
-    if name in _library:
-        raise ValueError(f"a library function is already called {name}")
-    _library[name] = function
 
 
 def _program_tensors(*operands: te.Tensor, func: PrimFunc) -> tuple[te.Tensor, ...]:
@@ -80,11 +71,14 @@ def _library_tensors(*_: te.Tensor, func: str, results: tuple[TensorType, ...]) 
 def _library_reference(
     *operands: Array, func: str, results: tuple[TensorType, ...]
 ) -> tuple[Array, ...]:
-    if func not in _library:
-        registered = ", ".join(sorted(_library)) or "none"
-        raise ModelError(f"there is no library function {func}: registered are {registered}")
     arrays = tuple(np.empty(result.static_shape, result.dtype) for result in results)
-    _library[func](*operands, *arrays)
+    inputs = (ArrayArg(0, (), (), is_written=False) for _ in operands)
+    outputs = (ArrayArg(0, (), (), is_written=True) for _ in arrays)
+    step = CallStep(PACKED, func, (*inputs, *outputs))
+    try:
+        run_function(checked_function("the graph", PACKED, func), step, (*operands, *arrays), func)
+    except (ArtifactError, LibraryCallError) as error:
+        raise ModelError(str(error)) from error
     return arrays
 
 

@@ -54,6 +54,11 @@ class RemoteModule:
                 f"{artifact.name} takes sizes from its arrays: only kernels of fixed shapes run on"
                 " remote devices; make one by specialize"
             )
+        if artifact.functions:
+            raise ArtifactError(
+                f"{artifact.name} calls registered functions ({', '.join(artifact.functions)}):"
+                " a remote device has none"
+            )
         self.artifact = artifact
         self.params = artifact.arguments
         self.num_threads = max(1, min(artifact.num_threads, remote.facts.num_cores))

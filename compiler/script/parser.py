@@ -28,6 +28,7 @@ from compiler.script.buffers import ALLOCATIONS, DETAILS, declare, parameter
 from compiler.script.calls import call
 from compiler.script.constants import Surroundings, inline_constants
 from compiler.script.context import Context, Handle, NamedValue, call_name, dialect_name
+from compiler.script.declared_calls import with_declared_calls
 from compiler.script.source import Source
 from compiler.script.statements import statements
 from compiler.script.symbols import (
@@ -224,6 +225,9 @@ def _function(context: Context, node: ast.FunctionDef) -> PrimFunc:
             raise context.error(f"parameter {argument.arg} has no buffer: {expected}", argument)
     parameters = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, parameters, root(context, statements_left, statements, node), attrs)
+    func = with_declared_calls(
+        func, lambda block, call: context.at(block, context.source_node_of(call) or node)
+    )
     if not calls_in(func.body):  # the others are verified with what they call
         _verify(context, func, node)
     return context.at(func, node)

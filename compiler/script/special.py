@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from compiler.executor.functions import EXTERN, PACKED
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
@@ -24,7 +25,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.opaque import OPAQUE
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
-from compiler.script.context import Context, NamedValue
+from compiler.script.context import Context, NamedValue, call_name
 from compiler.script.error import near
 from compiler.script.expressions import constant_int, expression
 from compiler.script.extents import same_type
@@ -60,7 +61,9 @@ def foreign(context: Context, node: ast.Call, name: str) -> Expr:
     others = [keyword for keyword in node.keywords if keyword.arg != "dtype"]
     if others:
         raise context.error(f"T.{name} has no argument {others[0].arg}", others[0], "undefined")
-    args = [_argument(context, argument) for argument in node.args]
+    # A registered function gets arrays, by their buffers or by their storage.
+    argument_of = _passed if name in (PACKED, EXTERN) else _argument
+    args = [argument_of(context, argument) for argument in node.args]
     declared = [keyword.value for keyword in node.keywords]
     if declared and name in _WITH_RESULT:
         # Older scripts name the type of the result last.
@@ -131,6 +134,34 @@ def function_call(context: Context, node: ast.Call) -> Stmt:
     if node.keywords:
         raise context.error("a function takes its arguments by position", node.keywords[0])
     return call_function(name, [_passed(context, argument) for argument in node.args])
+
+
+def named_function(context: Context, node: ast.Call) -> Stmt | None:
+    """Parse a call that names a function of the module in its first argument.
+
+    `T.call_packed("g", A, B)` and `T.call_tir(Module.g, A, B)` mean `Module.g(A, B)`. A function of
+    the module comes before a registered one of its name.
+
+    Returns:
+        The call; None for `T.call_packed` of a function that the module does not have.
+
+    Raises:
+        ScriptError: If `T.call_tir` names none, or an argument is passed by its name.
+    """
+    first = node.args[0] if node.args else None
+    rest = ast.copy_location(ast.Call(node.func, node.args[1:], node.keywords), node)
+    match first:
+        case ast.Constant(value=str() as name) if name in (context.functions or ()):
+            rest.func = ast.copy_location(ast.Name(name), first)
+            return function_call(context, rest)
+        case ast.expr() if call_name(node) == "call_tir" and context.is_function(first):
+            rest.func = first
+            return function_call(context, rest)
+        case _ if call_name(node) == "call_tir":
+            reason = "T.call_tir takes a function of the module, such as Module.g, then arguments"
+            raise context.error(reason, node)
+        case _:
+            return None
 
 
 def _passed(context: Context, node: ast.expr) -> Expr:

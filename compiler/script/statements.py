@@ -26,7 +26,7 @@ from compiler.script.expressions import condition, element, expression
 from compiler.script.literals import stored
 from compiler.script.loops import loop
 from compiler.script.memory import vector_store
-from compiler.script.special import function_call
+from compiler.script.special import function_call, named_function
 from compiler.script.symbols import declare_symbol
 
 _THREADS = frozenset({"thread_extent", "virtual_thread"})
@@ -137,6 +137,8 @@ def _call(context: Context, call: ast.Call, node: ast.stmt) -> Stmt | Binding | 
             if (store := _vector_store(context, stores, node)) is not None:
                 return store
             value = expression(context, argument)
+        case "call_packed" | "call_tir" if (named := named_function(context, call)) is not None:
+            return context.at(named, node)
         case None if context.is_function(call.func):
             return context.at(function_call(context, call), node)
         case None if (store := _vector_store(context, call, node)) is not None:

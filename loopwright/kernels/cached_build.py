@@ -90,5 +90,8 @@ def _artifact_of(content: bytes, func: PrimFunc, target: Target) -> Artifact | N
         return None
     expected = {(param.name, param.shape, param.dtype) for param in params_of(func.buffers, ())}
     params = {(p.name, p.shape, p.dtype) for p in (*artifact.arguments, *artifact.constants)}
+    # Which registered functions a kernel calls is decided by whom it runs for, not by a cache.
+    if artifact.functions:
+        return None
     is_of_target = (artifact.target, artifact.toolchain) == (target.name, toolchain(target.kind))
     return artifact if is_of_target and params == expected else None

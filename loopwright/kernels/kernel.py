@@ -137,4 +137,9 @@ def load(
         artifact = Artifact.from_bytes(content)
     except ArtifactError as error:
         raise ArtifactRefusedError(str(error)) from error
+    if artifact.functions:
+        raise ArtifactRefusedError(
+            f"{artifact.name} calls functions of this process ({', '.join(artifact.functions)}):"
+            " a kernel of a server may call none; build the program here"
+        )
     return Kernel(artifact, source, schedule, fetched_at, const_params)

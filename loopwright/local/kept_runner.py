@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from compiler.backends.host_device import HostDevice
@@ -23,14 +23,17 @@ Chosen.
 
 
 @contextmanager
-def kept_runner(device: HostDevice | None) -> Iterator[ChildRunner]:
+def kept_runner(
+    device: HostDevice | None, functions: Collection[str] = ()
+) -> Iterator[ChildRunner]:
     """Use a runner whose child has started, or is starting.
 
     Args:
         device: The device to measure on; None for the cores of the CPU.
+        functions: The functions of libraries that candidates may call, by name.
     """
-    if device is not None:
-        with ChildRunner(device=device) as runner:
+    if device is not None or functions:
+        with ChildRunner(device=device, functions=functions) as runner:
             yield runner
         return
     runner = _idle.take()

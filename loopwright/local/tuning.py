@@ -19,6 +19,7 @@ from loopwright.client.progress import TrialProgress
 from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
 from loopwright.local.kept_runner import kept_runner
+from loopwright.local.library_choice import LibraryChoice
 from loopwright.local.shape_tuning import ShapeWorkload
 from loopwright.local.shapes_result import ShapesResult
 from loopwright.local.time_limit import TimeLimit
@@ -67,6 +68,7 @@ def tune(
     seed: int = 0,
     strategy: str = "evolutionary",
     rules: Collection[str] | None = None,
+    libraries: Collection[str] = (),
     warm_start: Sequence[TuneResult] | None = (),
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -85,6 +87,7 @@ def tune(
     seed: int = 0,
     strategy: str = "evolutionary",
     rules: Collection[str] | None = None,
+    libraries: Collection[str] = (),
     warm_start: Sequence[TuneResult] | None = (),
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -103,6 +106,7 @@ def tune(
     seed: int = 0,
     strategy: str = "evolutionary",
     rules: Collection[str] | None = None,
+    libraries: Collection[str] = (),
     warm_start: Sequence[TuneResult] | None = (),
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -123,6 +127,7 @@ def tune(
     seed: int = 0,
     strategy: str = "evolutionary",
     rules: Collection[str] | None = None,
+    libraries: Collection[str] = (),
     warm_start: Sequence[TuneResult] | None = (),
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -168,6 +173,10 @@ def tune(
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
             `"exhaustive"` or `"random"`; see docs/search.md.
         rules: The names of the schedule rules that make the design space; by default all.
+        libraries: The libraries whose products a schedule may call: "blas" is NumPy's BLAS, "torch"
+            PyTorch. A call is measured first and competes as any candidate, so the result is not
+            slower than the library. A kernel that calls one requires it where it is loaded
+            (`Artifact.functions`), and can't be written for C: therefore none by default.
         warm_start: Earlier results. The search begins with the refitted best schedules of those for
             other shapes of the operator (or this one), and with a cost model that is trained on
             those for the same kind of CPU. In any case it uses the base model of the packaged
@@ -183,29 +192,35 @@ def tune(
         OperatorError: If the operator is unknown.
         ScheduleError: If a program has no blocks, and none can be derived of its loops.
         TargetError: If the target is unknown, or this host can't measure kernels for it.
-        ValueError: If `strategy` or a rule is unknown, a budget is not positive, the weights or
-            trials do not fit the workloads, a shape is symbolic and has no range, a range is wrong,
-            a module has several entries, or a call in it is not legal.
+        UnknownFunctionError: If a library is not installed.
+        ValueError: If `strategy`, a rule or a library is unknown, a budget is not positive, the
+            weights or trials do not fit the workloads, a shape is symbolic and has no range, a
+            range is wrong, a module has several entries, or a call in it is not legal.
         NothingMeasuredError: If `should_stop` returned true before anything was measured.
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold those of all workloads.
     """
     _check_options(max_trials, max_secs, rules, warm_start)
+    library_choice = LibraryChoice.of(libraries)
     begun = time.monotonic()
     shapes = None if ranges is None else _shapes(workload, weights, ranges, target, max_trials)
     tasks = _tasks(workload, weights, target) if shapes is None else shapes.tasks()
+    rules = library_choice.rules(rules, tasks[0].target)
     time_limit = TimeLimit(max_secs, len(tasks), begun)
     most_trials = _default_trials(tasks, rules) if max_trials is None else max_trials
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
         TrialProgress(name, most_trials, show=progress) as bar,
-        kept_runner(device_for(tasks[0].target)) as runner,
+        kept_runner(device_for(tasks[0].target), library_choice.functions) as runner,
     ):
         seen = TrialReporter(tasks, bar, on_trial)
         # Not PyTorch: loading it takes as long as a short search.
         libraries = tuple(name for name in chosen_libraries() if name in ("numpy", "cublas"))
         measurer = WorkerMeasurer(runner, limits, libraries=libraries)
-        warm_starts = {t.key: _warm_start(t, warm_start, seed, strategy, rules) for t in tasks}
+        warm_starts = {
+            t.key: library_choice.first(t, _warm_start(t, warm_start, seed, strategy, rules), rules)
+            for t in tasks
+        }
         searches = tune_tasks(
             tasks,
             measurer=measurer,

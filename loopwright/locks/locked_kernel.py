@@ -134,7 +134,8 @@ def refused(entry: LockedKernel, error: ScheduleError) -> LockError:
 def code_digest(artifact: Artifact) -> str:
     """Return the SHA-256 of the code of a kernel, and of the packer of its constants."""
     packer = b"" if artifact.packer is None else artifact.packer.code
-    return hashlib.sha256(artifact.code + packer).hexdigest()
+    parts = b"".join(part.code for part in artifact.parts)
+    return hashlib.sha256(artifact.code + packer + parts).hexdigest()
 
 
 @lru_cache(maxsize=64)

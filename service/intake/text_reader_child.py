@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
 
+from compiler.executor.functions import allow_only, allowed_functions
 from service.common.errors import UnprocessableError
 from service.intake.shapes_text import read_shapes_here
 from service.intake.workload_text import look_here, read_here, space_here
@@ -36,6 +37,7 @@ _WORK: Work = {
 
 def answer_requests(work: Work) -> None:
     """Answer requests until their stream ends."""
+    allow_only(allowed_functions())
     memory_bytes = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

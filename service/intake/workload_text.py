@@ -10,11 +10,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from compiler.executor.functions import allowed_functions, how_to_allow
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.products import main_dtype
 from compiler.ir.analysis.structural import structural_equal, structural_hash
 from compiler.ir.analysis.symbols import symbolic_problem
 from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.library_calls import library_functions
 from compiler.ir.core.nodes import BlockRealize, Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
@@ -85,8 +87,10 @@ def stored_form(func: PrimFunc, pointer: str, given: str | None = None) -> NewWo
         given: The text that it was parsed from, if there is one.
 
     Raises:
-        UnprocessableError: If its text could not be parsed again.
+        UnprocessableError: If its text could not be parsed again, or if it calls a function that
+            the owner of the server did not allow.
     """
+    _check_allowed(func, pointer)
     text = script(func)
     if text != given:
         _check_printed(func, text, pointer)
@@ -148,9 +152,18 @@ def _check_tunable(func: PrimFunc, pointer: str) -> None:
     if problem is not None:
         reason = "schedules are measured for constant shapes"
         raise _refused(f"function {func.name} is symbolic: {reason}, and {problem}", pointer)
+    _check_allowed(func, pointer)
     problem = build_problem(func)
     if problem is not None:
         raise _refused(f"function {func.name}: {problem}", pointer)
+
+
+def _check_allowed(func: PrimFunc, pointer: str) -> None:
+    """Refuse calls of registered functions that the owner of the server did not allow."""
+    allowed = allowed_functions()
+    for name in library_functions(func.body):
+        if name not in allowed:
+            raise _refused(f"function {func.name} calls {name!r}: {how_to_allow(name)}", pointer)
 
 
 def num_blocks(func: PrimFunc, pointer: str) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError
 from compiler.driver import compile_kernel, emit
+from compiler.executor.functions import allow_only, allowed_functions
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
@@ -32,6 +33,7 @@ def main() -> int:
     """Build the kernel that stdin requests; return the exit code."""
     request = json.load(sys.stdin)
     die_with_parent(request["parent"])
+    allow_only(allowed_functions())
     memory_bytes = request["memory_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     try:

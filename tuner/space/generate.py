@@ -95,6 +95,7 @@ def _chosen(task: Task, names: Collection[str] | None) -> list[ScheduleRule]:
     rules: list[ScheduleRule] = [*space.first_rules, *own_rules(), *space.rules]
     if names is None:
         return rules
+    rules[len(space.first_rules) : len(space.first_rules)] = space.optional_rules
     rule_names = [rule_name(rule) for rule in rules]
     for name in names:
         if name not in rule_names:

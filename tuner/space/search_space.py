@@ -27,6 +27,7 @@ class SearchSpace:
         kind: The kind of the targets.
         first_rules: The rules that run before those that a program adds.
         rules: The rules that run after the added ones, in this order.
+        optional_rules: The rules that run before these only if they are named.
         feature_version: The version of the columns, which changes with their meaning.
         feature_names: The names of the columns of features.
         estimate: The column that ranks candidates of a sketch without a trained model: lower is
@@ -46,6 +47,7 @@ class SearchSpace:
     features: Callable[[Sketch, Ints, Target], FeatureMatrix]
     passes: Callable[[Sketch, Ints, Target], Mask]
     estimates_secs: bool = False
+    optional_rules: tuple[ScheduleRule, ...] = ()
 
     @cached_property
     def rule_names(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from compiler.backends.backend import BACKENDS, backend_of, device_of_process, host_targets
 from compiler.driver import toolchain
+from compiler.executor.functions import allow_only, allowed_functions
 from workers.child.memory_limit import OwnMemory
 from workers.child.parent_death import die_with_parent
 from workers.child.runner_session import start_runner
@@ -42,6 +43,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
         load: Loads a library by its name; tests replace it by one that loads faulty libraries.
     """
     parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
+    allow_only(allowed_functions())
     start_runner()  # another program, which this process may not start later
     lacks = confine()
     die_with_parent(parent)  # a new name space of users would have cleared the signal

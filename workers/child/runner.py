@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from types import TracebackType
@@ -18,6 +18,7 @@ from typing import Self
 
 from compiler.backends.host_device import HostDevice
 from compiler.bounded_cache import BoundedCache
+from compiler.executor.functions import ALLOWED_VARIABLE, allowed_functions
 from compiler.runtime.measurement import ErrorKind, Measurement
 from workers.child.builders import Builders
 from workers.child.device_lock import DeviceLock
@@ -42,6 +43,12 @@ _NUM_SLOTS = 4
 """
 
 
+def _allowing(functions: Collection[str]) -> Mapping[str, str]:
+    """Return the settings of a child whose candidates may call functions."""
+    names = sorted({*functions, *allowed_functions()})
+    return {ALLOWED_VARIABLE: ",".join(names)} if functions else {}
+
+
 class ChildRunner:
     """Measures candidates one at a time, each in a child that it can kill.
 
@@ -55,6 +62,7 @@ class ChildRunner:
         limits: The limits of a candidate whose request has none.
         worker: The name under which measurements are reported.
         device: The device to measure on; None for the cores of the CPU.
+        functions: Functions that candidates may call, besides those that the environment allows.
         child_module: The program of the child; tests run one whose kernels have faults.
     """
 
@@ -64,6 +72,7 @@ class ChildRunner:
         *,
         worker: str | None = None,
         device: HostDevice | None = None,
+        functions: Collection[str] = (),
         child_module: str = "workers.child.child",
     ) -> None:
         self.limits = limits or MeasureLimits()
@@ -77,7 +86,7 @@ class ChildRunner:
         self._child = ChildSupervisor(
             child_module,
             self._slots,
-            device.settings if device else None,
+            {**(device.settings if device else {}), **_allowing(functions)},
             has_spare=device is not None,
         )
         self._builders = Builders(child_module, device.without) if device else None

@@ -40,6 +40,7 @@ class CpuBackend(Backend):
     module_class = CpuModule
     source_language = "LLVM IR"
     packs_constants = True
+    calls_functions = True
 
     def toolchain(self) -> str:
         """Return the versions of the code generator and of LLVM."""

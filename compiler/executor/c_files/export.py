@@ -51,6 +51,12 @@ def save_for_c(artifact: Artifact, name: str) -> None:
             f"{artifact.name} takes sizes from its arrays: only kernels of fixed shapes are written"
             f" as {path.suffix}; make one by specialize, or write the artifact under another suffix"
         )
+    if artifact.functions:
+        raise ArtifactError(
+            f"{artifact.name} calls registered functions ({', '.join(artifact.functions)}), which"
+            f" run in Python: it can't be written as {path.suffix}; write the artifact under"
+            " another suffix"
+        )
     objects = _objects(artifact, path.stem)
     if path.suffix == ".h":
         path.write_text(c_header(artifact, list(objects)), encoding="utf-8")

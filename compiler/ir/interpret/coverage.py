@@ -9,7 +9,9 @@ import numpy as np
 
 from compiler.ir.arith.guards import conjuncts
 from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.library_calls import is_whole, written_by_call
 from compiler.ir.core.nodes import (
+    TRUE,
     Allocate,
     BlockRealize,
     Buffer,
@@ -94,6 +96,16 @@ class _Coverage:
                 bound = {iter_var.var: substitute(value, values) for iter_var, value in iterators}
                 holds = substitute(predicate, values)
                 self.stmt(block.body, loops, {**values, **bound}, (*conditions, holds))
+                is_certain = all(c == TRUE for c in (*conditions, holds))
+                if is_certain and not loops and not block.iter_vars:
+                    self._mark_call(stmt)
+
+    def _mark_call(self, realize: BlockRealize) -> None:
+        """Mark the buffers of which a call outside of loops writes every element."""
+        written = written_by_call(realize)
+        for region in realize.block.writes:
+            if region.buffer in written and region.buffer in self.marks and is_whole(region):
+                self.marks[region.buffer][...] = True
 
     def _mark(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.core.dtypes import bits, is_float, is_integer, is_signed
 from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.library_calls import library_call, written_by_call
 from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
@@ -155,14 +157,16 @@ class _FirstAccesses:
                 if block.init is not None:
                     self.stmt(block.init)
                 self.stmt(block.body)
+                if library_call(block.body) is not None:
+                    self._read(region.buffer for region in block.reads)
+                    self.written.update(map(self._origin, written_by_call(stmt)))
 
     def _exprs(self, *exprs: Expr) -> None:
         for expr in exprs:
-            for node in walk(expr):
-                if isinstance(node, Load):
-                    buffer = self._origin(node.buffer)
-                    if buffer not in self.written:
-                        self.read_first.add(buffer)
+            self._read(node.buffer for node in walk(expr) if isinstance(node, Load))
+
+    def _read(self, buffers: Iterable[Buffer]) -> None:
+        self.read_first.update({self._origin(buffer) for buffer in buffers} - self.written)
 
     def _origin(self, buffer: Buffer) -> Buffer:
         return self._viewed.get(buffer, buffer)

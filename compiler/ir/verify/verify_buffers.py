@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.library_calls import written_by_call
 from compiler.ir.core.limits import MAX_BUFFER_BYTES, MAX_EXTENT, MAX_RANK, MAX_TOTAL_BYTES
 from compiler.ir.core.nodes import BlockRealize, Buffer, Call, Expr, IntImm, Load, Stmt, Store, Var
 from compiler.ir.core.visit import walk, walk_stmts
@@ -113,7 +114,7 @@ class Declarations:
 
 
 def stored_buffers(body: Stmt) -> set[Buffer]:
-    """Return the buffers that a program stores to, also through views."""
+    """Return the buffers that a program stores to, also through views and registered functions."""
     stored: set[Buffer] = set()
     sources: dict[Buffer, Buffer] = {}
     for stmt in walk_stmts(body):
@@ -121,6 +122,7 @@ def stored_buffers(body: Stmt) -> set[Buffer]:
             stored.add(stmt.buffer)
         elif isinstance(stmt, BlockRealize):
             sources.update((m.buffer, m.source.buffer) for m in stmt.block.match_buffers)
+            stored.update(written_by_call(stmt))
     for view in list(stored):
         source = sources.get(view)
         while source is not None:

@@ -6,6 +6,7 @@ from compiler.ir.analysis.symbols import symbolic_problem
 from compiler.ir.arith.simplify import equal
 from compiler.ir.core.function_calls import call_problem
 from compiler.ir.core.layout import symbolic_strides
+from compiler.ir.core.library_calls import library_functions
 from compiler.ir.core.nodes import IntImm
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.build_problem import build_problem
@@ -24,6 +25,11 @@ def check_parameters(func: PrimFunc, *, has_symbols: bool = False) -> None:
     """
     symbolic = None if has_symbols else symbolic_problem(func)
     problem = symbolic or call_problem(func) or build_problem(func)
+    if problem is None and (functions := library_functions(func.body)):
+        problem = (
+            f"the program calls {', '.join(functions)}: only lw.build and compile_kernel for a CPU"
+            " run registered functions, between kernels"
+        )
     if problem is not None:
         raise LoweringError(problem)
     for buffer in func.buffers:

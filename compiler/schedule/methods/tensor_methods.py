@@ -15,6 +15,7 @@ from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin, TensorIntri
 from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.queries import Queries
 from compiler.schedule.primitives.blocks.blockize import blockize, blockize_blocks
+from compiler.schedule.primitives.blocks.call_library import call_library
 from compiler.schedule.primitives.blocks.decompose_padding import (
     can_decompose_padding,
     decompose_padding,
@@ -109,6 +110,21 @@ class TensorMethods(Queries):
             "preserve_unit_iters": preserve_unit_iters,
         }
         self._record("tensorize", arguments)
+
+    @primitive()
+    def call_library(self, block: BlockRV | str, function: str) -> None:
+        """Replace a product by a call of a library; see `primitives.blocks.call_library`.
+
+        Args:
+            block: The product. Its loops are gone; its handle refers to the block with the call.
+            function: The function: `blas.matmul` is NumPy's, `torch.matmul` is PyTorch's.
+
+        Raises:
+            ScheduleError: If a requirement does not hold, or there is no such function.
+        """
+        handle, func, name = self._find("call_library", block)
+        self._commit("call_library", call_library(func, name, function))
+        self._record("call_library", {"block": handle, "function": function})
 
     @primitive()
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:

@@ -139,6 +139,11 @@ def test_winograd(golden: Golden) -> None:
     golden(change(schedule, lambda s: s.winograd("Y", 2), rtol=1e-5))
 
 
+def test_call_library(golden: Golden) -> None:
+    schedule = Schedule(biased_product())
+    golden(change(schedule, lambda s: s.call_library("Y", "blas.matmul"), rtol=1e-5))
+
+
 def test_rolling_buffer(golden: Golden) -> None:
     schedule = Schedule(window_sums())
     i, _, _ = schedule.get_loops("C")

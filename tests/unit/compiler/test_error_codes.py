@@ -71,8 +71,17 @@ def main(A: T.Buffer(("n + 1",), "float32")):
     for i in range(n):
         A[i] = T.float32(0)
 """
+CALLING = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    with T.block("call"):
+        T.reads()
+        T.writes(A[0:4])
+        T.call_packed("absent", A)
+"""
 BUILD = [
     *("codegen", "constants", "illegal_program", "lowering", "several_functions", "symbolic"),
+    "unknown_function",
 ]
 
 
@@ -255,6 +264,7 @@ NOT_BUILT: dict[str, Callable[[], object]] = {
     "illegal_program": lambda: build(_out_of_bounds(), level(3)),
     "lowering": lambda: build(_lacks_its_order(), level(3)),
     "symbolic": lambda: compile_kernel(parse(WITHOUT_A_SIZE), level(3)),
+    "unknown_function": lambda: compile_kernel(parse(CALLING), level(3)),
     "several_functions": lambda: compile_kernel(
         IRModule((replace(elementwise(), name="f"), replace(elementwise(), name="g"))), level(3)
     ),

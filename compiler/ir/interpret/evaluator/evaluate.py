@@ -21,6 +21,7 @@ import numpy as np
 from compiler.ir.analysis.checked_indices import loaded_names
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.library_calls import RegisteredCall, library_call
 from compiler.ir.core.nodes import (
     Allocate,
     Block,
@@ -56,6 +57,7 @@ from compiler.ir.interpret.evaluator.evaluate_threads import (
     is_block_axis,
 )
 from compiler.ir.interpret.rounded_conversions import with_rounded_conversions
+from compiler.ir.interpret.run_call import CallProblem, run_call
 
 __all__ = ["Array", "EvaluationError", "evaluate", "poisoned"]
 
@@ -233,7 +235,26 @@ class _Evaluator(ExpressionEvaluator):
             starting = [t for t in group if t in first]
             if block.init is not None and starting:
                 self.run(block.init, starting)
-            self.run(block.body, group)
+            call = library_call(block.body)
+            if call is None:
+                self.run(block.body, group)
+            else:
+                for thread in group:
+                    self._call_function(block, call, thread)
+
+    def _call_function(self, block: Block, call: RegisteredCall, thread: Thread) -> None:
+        """Run a registered function."""
+        try:
+            written = run_call(
+                block,
+                call,
+                lambda buffer: self.storage(buffer, thread),
+                lambda expr: self.value(expr, thread),
+            )
+        except CallProblem as problem:
+            raise EvaluationError(str(problem)) from problem
+        for buffer, elements in written:
+            self.storage(buffer, thread)[...] = elements
 
     def _enter_block(self, block: Block, threads: list[Thread]) -> None:
         for buffer in block.alloc_buffers:

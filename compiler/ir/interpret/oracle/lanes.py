@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from compiler.ir.arith.affine import affine
 from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.foreign import FOREIGN
 from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
@@ -34,6 +35,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.opaque import OPAQUE
 from compiler.ir.core.visit import substitute, transform_expr, walk
 
+_WITH_EFFECT = OPAQUE.keys() | FOREIGN.keys()
 Indices = tuple[Expr, ...]
 
 
@@ -120,7 +122,8 @@ class Touched:
                 self._touch(buffer, indices, values)
                 self.written.add(buffer)
             case Evaluate(value):
-                if isinstance(value, Call) and value.name in OPAQUE and value.name != "assume":
+                is_hint = isinstance(value, Call) and value.name == "assume"
+                if isinstance(value, Call) and not is_hint and value.name in _WITH_EFFECT:
                     raise NotLanesError
                 self._exprs(values, value)
             case Let(var, value, body):

@@ -10,8 +10,10 @@ import numpy as np
 from compiler.identity_cache import IdentityCache
 from compiler.ir.analysis.running_sum import running_sum
 from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.library_calls import RegisteredCall, library_call
 from compiler.ir.core.nodes import (
     Allocate,
+    Block,
     BlockRealize,
     Broadcast,
     Buffer,
@@ -50,6 +52,7 @@ from compiler.ir.interpret.oracle.vectorized_eval import (
     OracleError,
     rounded,
 )
+from compiler.ir.interpret.run_call import CallProblem, run_call
 
 _REDUCTIONS: dict[str, np.ufunc] = {
     "+": np.add,
@@ -199,7 +202,26 @@ class OracleRun:
             first = inside.where(np.asarray(True) if not reduced else all_zero(reduced))
             if first is not None:
                 self._stmt(block.init, first)
-        self._stmt(block.body, inside)
+        call = library_call(block.body)
+        if call is None:
+            self._stmt(block.body, inside)
+        else:
+            self._call(block, call, inside)
+
+    def _call(self, block: Block, call: RegisteredCall, frame: OracleFrame) -> None:
+        """Run a registered function; its results are rounded as stored values are."""
+        try:
+            written = run_call(
+                block,
+                call,
+                self._memory.__getitem__,
+                lambda expr: self._value(expr, frame).item(),
+            )
+        except CallProblem as problem:
+            raise OracleError(str(problem)) from problem
+        for buffer, elements in written:
+            array = self._memory[buffer]
+            array[...] = self._held(elements.astype(array.dtype), buffer)
 
     def _view(self, match: MatchBuffer, frame: OracleFrame) -> Names:
         """Bind a view to the memory of its region; return the variables that it binds."""

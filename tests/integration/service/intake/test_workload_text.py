@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from service.common.errors import UnprocessableError
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
+from service.intake.workload_text import read_here
 from service.store.database.database import Database
+from service.wire.requests import Workload
 from tests.service_fixtures import problem
 
 SCRIPT = """
@@ -156,3 +159,61 @@ def test_a_symbolic_program_is_refused_with_the_way_to_make_it_static(
     detail = problem(client.post(route, json=request), 422)["detail"]
     assert "is symbolic" in detail
     assert 'func.specialize({"n": 128})' in detail
+
+
+CALLS = {
+    "T.evaluate(T.call_extern('int32', 'system', A.data, B.data))": "system",
+    "T.call_packed('os.system', A, B)": "os.system",
+    "T.call_packed('blas.matmul', A, A, B)": "blas.matmul",
+}
+
+
+def _calling(call: str) -> str:
+    return f"""
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
+    with T.block("call"):
+        T.reads(A[0:16, 0:16])
+        T.writes(B[0:16, 0:16])
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("route", "more"), [("/jobs", {"max_trials": 1}), ("/workloads/check", {})]
+)
+@pytest.mark.parametrize("call", CALLS)
+def test_no_function_is_called_that_the_owner_does_not_allow(
+    client: TestClient, call: str, route: str, more: dict[str, int]
+) -> None:
+    body = {"workload": {"script": _calling(call)}, **more}
+    refused = problem(client.post(route, json=body), 422)
+    reason = f"function main calls {CALLS[call]!r}: programs of others call only the functions"
+    assert refused["errors"][0]["detail"].startswith(reason)
+
+
+def test_a_model_calls_no_function_that_the_owner_does_not_allow(client: TestClient) -> None:
+    loops = textwrap.indent(_calling("T.call_packed('os.system', A, B)"), "    ")
+    text = f"""
+@I.ir_module
+class Module:
+{loops.replace("def main", "def loops")}
+    @R.function
+    def main(x: R.Tensor((16, 16), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.loops, (x,), out_sinfo=R.Tensor((16, 16), "float32"))
+            R.output(y)
+        return y
+"""
+    body = {"name": "m", "max_trials": 16, "model": {"graph": text}}
+    refused = problem(client.post("/models", json=body), 422)
+    assert "calls 'os.system': programs of others call only" in refused["detail"]
+
+
+def test_the_owner_allows_functions_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPWRIGHT_ALLOWED_FUNCTIONS", "my.sort, blas.matmul")
+    script = _calling("T.call_packed('blas.matmul', A, A, B)")
+    assert "blas.matmul" in read_here(Workload(script=script)).script
+    with pytest.raises(UnprocessableError, match=r"calls 'os\.system'"):
+        read_here(Workload(script=script.replace("blas.matmul", "os.system")))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from compiler.executor.functions import register_func
 from compiler.graph.builder import GraphBuilder
-from compiler.graph.calls import register_library_function
 from compiler.graph.extents import symbol
 from compiler.graph.nodes import Array, Constant, Graph, TensorType, constant
 from compiler.graph.reference import run_reference
@@ -62,7 +62,7 @@ def _scaled_product(x: Array, w: Array, y: Array) -> None:
     y[:] = x @ w * 2
 
 
-register_library_function("test.scaled_product", _scaled_product)
+register_func("test.scaled_product", _scaled_product)
 
 
 @pytest.mark.parametrize("text", [OPERATORS, LOOPS, LIBRARY], ids=["operators", "loops", "library"])
