@@ -48,7 +48,9 @@ from workers.wire.request import MeasureLimits
 DEFAULT_TRIALS = 200
 """Trials without a limit of the user; `docs/tuning.md` has the time that they take. Chosen."""
 WHOLE_SPACE = 256
-"""A space of at most so many schedules is measured whole; 96 took 15 s under load. Chosen."""
+"""A space of at most so many schedules is measured whole; 240 of `softmax` took 25 s of processor
+time on a busy Zen 3. Chosen.
+"""
 
 
 def _never() -> bool:
