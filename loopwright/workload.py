@@ -1,4 +1,4 @@
-"""The forms of a workload, and their conversion to a program or a request.
+"""The forms of a workload, and their conversion to a program.
 
 A workload is a program (`PrimFunc`), a module (`IRModule`) of a function and those that it calls,
 which are inlined, a schedule (also one of tensor expressions), which stands for its current
@@ -13,14 +13,12 @@ from typing import TypeAlias
 
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import only_entry
-from compiler.ir.text.printer import script
 from compiler.ir.verify.verify import VerifyError
 from compiler.ops import from_spec
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from compiler.te_schedule.tensor_schedule import TensorSchedule
 from loopwright.module_tasks import ExtractedTask
-from service.wire.requests import Workload
 
 Program: TypeAlias = PrimFunc | IRModule | Schedule | TensorSchedule | ExtractedTask
 WorkloadLike: TypeAlias = Program | str
@@ -37,22 +35,6 @@ Workloads: TypeAlias = (
 )
 
 
-def to_wire(workload: WorkloadLike) -> Workload:
-    """Return the text for a server; a text is sent unchanged, and parsed there.
-
-    Raises:
-        TypeError: If it has none of the forms.
-        ValueError: If not exactly one function of a module is called by no other, or a call is not
-            legal.
-    """
-    if isinstance(workload, Program):
-        return Workload(script=script(_only_function(workload)))
-    _check_is_text(workload)
-    if is_script(workload):
-        return Workload(script=workload)
-    return Workload(operator=workload.strip())
-
-
 def to_func(workload: WorkloadLike) -> PrimFunc:
     """Return the program of a workload.
 
@@ -64,8 +46,8 @@ def to_func(workload: WorkloadLike) -> PrimFunc:
             legal.
     """
     if isinstance(workload, Program):
-        return _only_function(workload)
-    _check_is_text(workload)
+        return only_function(workload)
+    check_is_text(workload)
     return parse(workload) if is_script(workload) else from_spec(workload.strip())
 
 
@@ -74,7 +56,12 @@ def is_script(text: str) -> bool:
     return "def " in text or "\n" in text.strip()
 
 
-def _only_function(program: Program) -> PrimFunc:
+def only_function(program: Program) -> PrimFunc:
+    """Return the only function of a program that no other calls.
+
+    Raises:
+        ValueError: If there is not exactly one, or a call is not legal.
+    """
     if isinstance(program, Schedule | TensorSchedule | ExtractedTask):
         return program.func
     try:
@@ -87,7 +74,12 @@ def _only_function(program: Program) -> PrimFunc:
         ) from None
 
 
-def _check_is_text(workload: object) -> None:
+def check_is_text(workload: object) -> None:
+    """Refuse a workload that has none of the forms.
+
+    Raises:
+        TypeError: If it is no text.
+    """
     if not isinstance(workload, str):
         raise TypeError(
             "a workload is a PrimFunc, an IRModule of one function and those that it calls, a"

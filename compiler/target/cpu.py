@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from compiler.target.caches import host_caches
@@ -169,7 +170,9 @@ class CpuTarget(Target):
         return host_caches(described_cpu.caches if described_cpu else usual)
 
 
+@lru_cache(maxsize=64)
 def _vector_bits(features: str) -> int:
+    # Cached, because lowering and the features of candidates ask again and again.
     offered = features.split(",")
     if "+avx512f" in offered:
         return 512

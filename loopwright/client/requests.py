@@ -12,8 +12,9 @@ from pydantic_core import ErrorDetails
 from compiler.keywords import suggestion
 from compiler.target.error import TargetError
 from compiler.target.target import Target
+from loopwright.client.workload_request import to_wire
 from loopwright.errors import InvalidRequestError
-from loopwright.workload import WorkloadLike, to_wire
+from loopwright.workload import WorkloadLike
 from service.wire.models import JobState
 from service.wire.problems import Problem
 from service.wire.requests import ScheduleQuery

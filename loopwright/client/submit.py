@@ -14,8 +14,9 @@ from loopwright.client.methods import request
 from loopwright.client.requests import checked, target_text
 from loopwright.client.resolve_kernel import KernelResolver
 from loopwright.client.steps import KEY, HttpCall, Plan, send
+from loopwright.client.workload_request import to_wire
 from loopwright.earlier_names import with_current_names
-from loopwright.workload import WorkloadLike, Workloads, check_names, to_wire, weights_of
+from loopwright.workload import WorkloadLike, Workloads, check_names, weights_of
 from service.wire.model_reads import ModelRead
 from service.wire.models import GroupRead, JobRead
 from service.wire.requests import (

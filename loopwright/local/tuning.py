@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from numbers import Real
 from typing import overload
 
@@ -27,7 +28,7 @@ from loopwright.local.trial_reporter import TrialReporter, public_trial
 from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_names, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
-from service.wire.requests import MAX_TRIALS
+from service.wire.trial_limit import MAX_TRIALS
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.baseline import Baseline, measure_baselines
@@ -203,16 +204,20 @@ def tune(
     _check_options(max_trials, max_secs, rules, warm_start)
     library_choice = LibraryChoice.of(libraries)
     begun = time.monotonic()
-    shapes = None if ranges is None else _shapes(workload, weights, ranges, target, max_trials)
-    tasks = _tasks(workload, weights, target) if shapes is None else shapes.tasks()
-    rules = library_choice.rules(rules, tasks[0].target)
+    goal = complete_target(target, host_labels)
+    backend_of(goal).require_host(goal)
+    shapes = None if ranges is None else _shapes(workload, weights, ranges, goal, max_trials)
+    tasks = _tasks(workload, weights, goal) if shapes is None else shapes.tasks()
+    rules = library_choice.rules(rules, goal)
     time_limit = TimeLimit(max_secs, len(tasks), begun)
-    most_trials = _default_trials(tasks, rules) if max_trials is None else max_trials
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
+    # The child starts while this process makes the design space and loads the cost model.
     with (
-        TrialProgress(name, most_trials, show=progress) as bar,
-        kept_runner(device_for(tasks[0].target), library_choice.functions) as runner,
+        kept_runner(device_for(goal), library_choice.functions) as runner,
+        ExitStack() as stack,
     ):
+        most_trials = _default_trials(tasks, rules) if max_trials is None else max_trials
+        bar = stack.enter_context(TrialProgress(name, most_trials, show=progress))
         seen = TrialReporter(tasks, bar, on_trial)
         # Not PyTorch: loading it takes as long as a short search.
         libraries = tuple(name for name in chosen_libraries() if name in ("numpy", "cublas"))
@@ -312,15 +317,13 @@ def _num_schedules(task: Task, search: SearchResult, rules: Collection[str] | No
 
 
 def _tasks(
-    workload: WorkloadLike | Workloads, weights: Sequence[float] | None, target: Target | str
+    workload: WorkloadLike | Workloads, weights: Sequence[float] | None, target: Target
 ) -> list[Task]:
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
     if not several:
         raise ValueError("there is no workload to tune: the list is empty")
-    parsed_target = complete_target(target, host_labels)
-    backend_of(parsed_target).require_host(parsed_target)
     return [
-        Task(_tunable(to_func(program)), parsed_target, weight)
+        Task(_tunable(to_func(program)), target, weight)
         for program, weight in zip(several, weights_of(several, weights), strict=True)
     ]
 
@@ -329,15 +332,13 @@ def _shapes(
     workload: WorkloadLike | Workloads,
     weights: Sequence[float] | None,
     ranges: Ranges,
-    target: Target | str,
+    target: Target,
     max_trials: int | None,
 ) -> ShapeWorkload:
     if isinstance(workload, list | tuple) or weights is not None:
         raise ValueError("with ranges, tune takes one workload and no weights")
-    parsed_target = complete_target(target, host_labels)
-    backend_of(parsed_target).require_host(parsed_target)
     most_trials = DEFAULT_TRIALS if max_trials is None else max_trials
-    return ShapeWorkload.of(to_func(workload), ranges, parsed_target, max_trials=most_trials)
+    return ShapeWorkload.of(to_func(workload), ranges, target, max_trials=most_trials)
 
 
 def _tunable(func: PrimFunc) -> PrimFunc:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.ir.core.program import IRModule
 from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
 from compiler.runtime.measurement import Measurement
-from service.common import request_ids
 from tuner.candidate import Candidate
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
@@ -27,6 +26,8 @@ class WorkerMeasurer:
         limits: The limits of a candidate; by default those of `workers`.
         libraries: Names of the libraries to time beside the best kernels; by default
             `chosen_libraries`.
+        request_id: Returns the id of the request that the work is for, which the logs of workers
+            show; by default there is none.
     """
 
     def __init__(
@@ -35,9 +36,11 @@ class WorkerMeasurer:
         limits: MeasureLimits | None = None,
         *,
         libraries: Sequence[str] | None = None,
+        request_id: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._workers = workers
         self._limits = limits
+        self._request_id = request_id
         self._libraries = tuple(chosen_libraries() if libraries is None else libraries)
 
     def measure(
@@ -52,7 +55,7 @@ class WorkerMeasurer:
             traces=tuple(c.trace.to_text() for c in candidates),
             incumbent_secs=incumbent_secs,
             limits=self._limits,
-            request_id=request_ids.current(),
+            request_id=self._request_id(),
         )
         return self._workers.measure(request)
 
@@ -68,7 +71,7 @@ class WorkerMeasurer:
             target=task.target.name,
             traces=(json.dumps({"module": script(module)}),),
             limits=replace(limits, build_timeout_secs=build_secs),
-            request_id=request_ids.current(),
+            request_id=self._request_id(),
         )
         ((_, measurement),) = self._workers.measure(request)
         return measurement
@@ -86,7 +89,7 @@ class WorkerMeasurer:
             num_rounds=num_rounds,
             seed=seed,
             limits=self._limits,
-            request_id=request_ids.current(),
+            request_id=self._request_id(),
         )
         yield from self._workers.compare(request)
 
@@ -105,7 +108,7 @@ class WorkerMeasurer:
             num_rounds=num_rounds,
             seed=seed,
             limits=self._limits,
-            request_id=request_ids.current(),
+            request_id=self._request_id(),
             libraries=libraries,
             operator=str(operator),
             incumbent_secs=trial.best_secs,

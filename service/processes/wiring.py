@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from compiler.backends.backend import cores_by_label
+from service.common import request_ids
 from service.coordinator.coordinator import Coordinator, SharedParts
 from service.coordinator.coordinators import Coordinators
 from service.coordinator.measurer import WorkerMeasurer
@@ -43,7 +44,7 @@ def coordinate(
     retrainer, shared = Retrainer(database), SharedParts(database)
     coordinators = []
     for seat in seats:
-        measurer = WorkerMeasurer(seat)
+        measurer = WorkerMeasurer(seat, request_id=request_ids.current)
         coordinator = Coordinator(
             database,
             measurer,

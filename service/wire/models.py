@@ -21,8 +21,9 @@ from pydantic import (
 
 from service.wire.baselines import BaselineTimes
 from service.wire.requests import SECS_ALIASES, TRIALS_ALIASES, Strategy
+from service.wire.speed_ups import BestTimes, JobTimes
 from service.wire.stop_reasons import stop_reason_in_words
-from service.wire.times import BestTimes, JobTimes, TimeKind
+from service.wire.times import TimeKind
 
 ItemT = TypeVar("ItemT")
 

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, JsonValue, computed_field
 
 from service.wire.models import BaselineRead, Response
 from service.wire.requests import Request, Workload
-from service.wire.times import BestTimes
+from service.wire.speed_ups import BestTimes
 
 
 class TrialOutcome(StrEnum):

@@ -21,11 +21,11 @@ from pydantic import (
     model_validator,
 )
 
+from service.wire.trial_limit import MAX_TRIALS
 from service.wire.windows import WindowText
 
 # Limits of requests: chosen, not measured.
 MAX_SCRIPT_CHARS = 262_144  # far more than any operator needs; bounds the time of the parser
-MAX_TRIALS = 100_000  # hours at tens of trials a second
 MAX_SECONDS = 7 * 24 * 3600.0
 MAX_RULES = 64  # more than there are
 MAX_SEED = 2**31 - 1  # of a 32-bit column

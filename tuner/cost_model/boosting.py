@@ -10,13 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import xgboost
 
 from tuner.cost_model.cost_model import Samples, Scores
 from tuner.space.search_space import FeatureMatrix
+
+if TYPE_CHECKING:
+    import xgboost
+
+if find_spec("xgboost") is None:
+    raise ModuleNotFoundError("No module named 'xgboost'", name="xgboost")
 
 Label: TypeAlias = Literal["speed", "logarithm"]
 """What a member predicts; scores are speeds in any case."""
@@ -73,6 +79,26 @@ class Member:
     share: float = 1.0
 
 
+def _library() -> Any:
+    """Return XGBoost, with one thread for all that it does in this thread.
+
+    It takes a third of a second to load. It loads models and copies arrays with several threads
+    otherwise, whatever the setting of the model says. A fork lacks these threads, and would wait
+    for them for ever.
+    """
+    import xgboost  # noqa: PLC0415
+
+    xgboost.set_config(nthread=1)
+    return xgboost
+
+
+def load_trees(content: bytes) -> xgboost.Booster:
+    """Return the trees that `Booster.save_raw` wrote in UBJSON."""
+    trees: xgboost.Booster = _library().Booster({"nthread": 1})
+    trees.load_model(bytearray(content))
+    return trees
+
+
 def boost(
     samples: Sequence[Samples], seed: int, num_trees: int, labels: Sequence[Label] = STORE_LABELS
 ) -> list[Member]:
@@ -80,7 +106,8 @@ def boost(
     speeds = np.concatenate(labels_of(samples))
     # With a mean of 1, weights do not change the regularization of leaves, only their ratios count.
     weights = np.concatenate([_weights(group) for group in samples])
-    matrix = xgboost.QuantileDMatrix(
+    library = _library()
+    matrix = library.QuantileDMatrix(
         np.vstack([s.features for s in samples]),
         weight=weights / max(float(weights.mean()), 1e-12),
         max_bin=_PARAMETERS["max_bin"],
@@ -91,7 +118,7 @@ def boost(
     for number, label in enumerate(labels):
         matrix.set_label(speeds if label == "speed" else _logarithms(speeds))
         of_member = {**parameters, "seed": (seed + number) % (1 << 31)}
-        trees = xgboost.train(of_member, matrix, num_trees)
+        trees = library.train(of_member, matrix, num_trees)
         trees.set_attr(label=label)
         members.append(Member(trees))
     return members

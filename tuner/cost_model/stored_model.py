@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import xgboost
-
-from tuner.cost_model.boosting import Member
+from tuner.cost_model.boosting import Member, load_trees
 from tuner.cost_model.stored_format import packed, unpacked
 
 
@@ -27,8 +25,6 @@ def decode(stored: bytes, kind: str = "cpu") -> list[Member]:
     members = []
     start = 0
     for size, share in zip(header["sizes_bytes"], header["shares"], strict=True):
-        trees = xgboost.Booster({"nthread": 1})
-        trees.load_model(bytearray(content[start : start + size]))
-        members.append(Member(trees, share))
+        members.append(Member(load_trees(content[start : start + size]), share))
         start += size
     return members

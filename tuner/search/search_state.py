@@ -30,7 +30,9 @@ class SearchState:
         self.seen: set[Point] = set()
         self._model = model
         self._task_key = task_key
-        self._proposed: dict[str, Point] = {}  # not measured yet, by their candidates' keys
+        # Of what is not measured yet: points by their candidates' keys, and rows of features.
+        self._proposed: dict[str, Point] = {}
+        self._rows: dict[Point, FeatureMatrix] = {}
 
     @property
     def has_model(self) -> bool:
@@ -69,8 +71,20 @@ class SearchState:
                 secs[point] = trial.best_secs
         self.secs |= secs
         if self._model is not None and secs:
-            matrix = self.features(list(secs))
+            matrix = self._known_features(list(secs))
             self._model.update(Samples(self._task_key, matrix, np.array(list(secs.values()))))
+
+    def proposed_features(self, points: Sequence[Point]) -> FeatureMatrix:
+        """Return the features of points, and keep them until these are recorded."""
+        matrix = self.features(points)
+        self._rows.update(zip(points, matrix, strict=True))
+        return matrix
+
+    def _known_features(self, points: Sequence[Point]) -> FeatureMatrix:
+        """Return the features of measured points, which most often were kept when proposed."""
+        unknown = [point for point in points if point not in self._rows]
+        self.proposed_features(unknown)
+        return np.stack([self._rows.pop(point) for point in points])
 
     def features(self, points: Sequence[Point]) -> FeatureMatrix:
         """Return the features of points of any sketches, in their order."""

@@ -73,7 +73,7 @@ class Searcher:
         candidates = self._state.candidates(chosen)
         if not chosen or not self._state.compares_sketches:
             return [Proposal(candidate) for candidate in candidates]
-        scores = self._state.expected(self._state.features(chosen)).tolist()
+        scores = self._state.expected(self._state.proposed_features(chosen)).tolist()
         return list(map(Proposal, candidates, scores))
 
     def tell(self, trials: Sequence[MeasuredTrial]) -> None:

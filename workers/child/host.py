@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
+
+from compiler.driver import toolchain
+from compiler.target.target import kind_of_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +15,8 @@ class Host:
     """The host of a child, and the memory that the child uses before any candidate.
 
     Attributes:
-        label: The first kind of target that the host serves, such as "cpu/znver3".
-        toolchain: The toolchain of that kind.
-        other_toolchains: The toolchains of the other kinds of targets, by kind.
+        label: The label of the CPU that the child measures on, such as "cpu/znver3".
+        toolchain: The toolchain for that CPU, which may be another host's behind a runner.
         lacks: The measures of `workers.child.sandbox` that the host's kernel did not allow.
     """
 
@@ -22,11 +24,12 @@ class Host:
     toolchain: str
     resident_bytes: int
     lacks: tuple[str, ...] = ()
-    other_toolchains: Mapping[str, str] = field(default_factory=dict)
 
     def toolchain_for(self, target: str) -> str:
         """Return the toolchain for a target, whose text begins with its kind."""
-        return self.other_toolchains.get(target.split(maxsplit=1)[0], self.toolchain)
+        kind = target.split(maxsplit=1)[0]
+        # A child has the installation of this process, and so the toolchains of other kinds.
+        return self.toolchain if kind == kind_of_label(self.label) else toolchain(kind)
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Self:
@@ -40,5 +43,4 @@ class Host:
             str(obj["toolchain"]),
             int(obj["resident_bytes"]),
             tuple(map(str, obj["lacks"])),
-            {str(kind): str(text) for kind, text in obj["other_toolchains"].items()},
         )

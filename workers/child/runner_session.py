@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from compiler.backends.backend import BACKENDS, Backend, device_of_process
-from compiler.backends.cpu.runner_backend import RunnerBackend
 from compiler.backends.cpu.runner_devices import command_of_process
-from compiler.remote.channel import ProcessChannel
-from compiler.remote.remote import Remote
 
 
 def start_runner() -> None:
@@ -20,6 +17,11 @@ def start_runner() -> None:
     command = command_of_process()
     if command is None:
         return
+    # Few children have a runner, and each child of a search is waited for while it imports.
+    from compiler.backends.cpu.runner_backend import RunnerBackend  # noqa: PLC0415
+    from compiler.remote.channel import ProcessChannel  # noqa: PLC0415
+    from compiler.remote.remote import Remote  # noqa: PLC0415
+
     device = device_of_process()
     assert device is not None, "the command and the name of a device are set together"
     remote = Remote(ProcessChannel(command, is_in_group=True), name=device.name)

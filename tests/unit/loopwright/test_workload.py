@@ -6,7 +6,8 @@ import pytest
 
 import loopwright as lw
 from compiler.ir.analysis.structural import structural_equal
-from loopwright.workload import to_func, to_wire, weights_of
+from loopwright.client.workload_request import to_wire
+from loopwright.workload import to_func, weights_of
 
 FUNC = lw.ops.matmul(16, 16, 16)
 SEVERAL = """

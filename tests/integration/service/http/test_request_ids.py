@@ -12,6 +12,7 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from compiler.runtime.measurement import Measurement
+from service.common import request_ids
 from service.coordinator.coordinator import Coordinator
 from service.coordinator.measurer import WorkerMeasurer
 from service.http.app import create_app
@@ -64,7 +65,9 @@ def test_an_id_goes_from_the_request_to_the_workers(
         assert made.headers["x-request-id"] == ID
         client.get("/jobs", headers={"X-Request-ID": "another"})
         workers = Workers()
-        assert Coordinator(database, WorkerMeasurer(workers)).run_one()
+        assert Coordinator(
+            database, WorkerMeasurer(workers, request_id=request_ids.current)
+        ).run_one()
     with database.read() as session:
         assert jobs.get(session, UUID(made.json()["id"])).request_id == ID
     assert workers.ids == {ID}
