@@ -159,9 +159,11 @@ def _by_label(
     samples: Sequence[Samples], extra_samples: Sequence[Samples], label: str, seed: int
 ) -> Quality | None:
     """Return the mean quality on tasks of a label of a model without its measurements."""
-    own = [s for s in samples if s.label == label]
+    judged_samples = [s for s in samples if s.label == label]
     others = [s for s in [*samples, *extra_samples] if s.label != label]
-    judged = held_out(own, [label] * len(own), seed=seed, extra_samples=others)
+    judged = held_out(
+        judged_samples, [label] * len(judged_samples), seed=seed, extra_samples=others
+    )
     return mean_quality(q for q in judged if q is not None)
 
 
