@@ -1,21 +1,22 @@
-"""Create the environments of the libraries: `python -m benchmarks.peers setup [torch] [tvm]`."""
+"""Create the environments of the libraries: `python -m benchmarks.peers setup [NAME ...]`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from benchmarks.peers.environments import ENVIRONMENTS, FOLDER, make
+from benchmarks.peers.environments import ENVIRONMENTS, FOLDER, OTHER_ENVIRONMENTS, make
 
 
 def main() -> None:
-    """Create all environments, or the named ones."""
+    """Create the environments of the libraries, or the named ones."""
+    known = (*ENVIRONMENTS, *OTHER_ENVIRONMENTS)
     parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
     parser.add_argument("command", choices=("setup",))
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ENVIRONMENTS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     names = parser.parse_args().names or ENVIRONMENTS
-    if unknown := set(names) - set(ENVIRONMENTS):
-        parser.error(f"no environment is called {unknown.pop()}; there are torch and tvm")
+    if unknown := set(names) - set(known):
+        parser.error(f"no environment is called {unknown.pop()}; there are {', '.join(known)}")
     failed = False
     for name in names:
         print(f"{name}: installing into {FOLDER / name}", flush=True)

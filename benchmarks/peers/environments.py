@@ -43,6 +43,8 @@ PEERS = (
     Peer("metaschedule", "tvm", "tvm"),
 )
 ENVIRONMENTS = ("torch", "tvm")
+OTHER_ENVIRONMENTS = ("kernel-tuner",)
+"""Environments of other benchmarks, made only by name."""
 
 
 def environment_python(name: str) -> Path:

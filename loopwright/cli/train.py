@@ -69,6 +69,8 @@ def _table(trained: Trained) -> Table:
         workload, _, target_name = key.partition("@")
         table.add_row(f"{workload[:12]} {target_name}", *_cells(quality))
     table.add_row("mean", *_cells(trained.quality))
+    for name, words in (("operator", "without its operator"), ("cpu", "without this target")):
+        table.add_row(f"mean, {words}", *_cells(trained.by_split.get(name)))
     return table
 
 

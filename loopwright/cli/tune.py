@@ -282,6 +282,7 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> TuneOutc
         job.stop_reason or "",
         best.trace,
         job.baseline,
+        space=job.space,
     )
 
 
@@ -305,7 +306,7 @@ def _show(outcome: TuneOutcome, text: str) -> None:
                 "default": labelled(default.secs, default.kind) + between(default.interval),
                 "best": f"{labelled(best.secs, best.kind)}{between(best.interval)}"
                 f" ({faster}{rate})",
-                **({} if outcome.whole_space is None else {"space": str(outcome.whole_space)}),
+                **({} if outcome.space is None else {"space": outcome.space.text}),
                 **against(outcome.baseline),
             }
         )

@@ -17,6 +17,7 @@ from loopwright.client.progress import format_ratio, format_secs
 from service.wire.times import RunTime, TimeKind, speed_up
 from tuner.finish.baseline import Baseline
 from tuner.finish.contest import Finalist, Outcome
+from tuner.finish.space_distance import SpaceDistance
 from tuner.finish.whole_space import WholeSpace
 from tuner.loop.budget import StopReason
 
@@ -83,7 +84,8 @@ class TuneResult:
     `"time_budget"`, `"plateau"`, `"exhausted"` (there are no more candidates) or `"cancelled"`.
     `baseline` is NumPy on the same inputs, timed in turns with the best; None if NumPy has no such
     operator, or was not timed. `whole_space` says how certain the best is, if all schedules of
-    the space were measured; None otherwise.
+    the space were measured; None otherwise. `space_distance` estimates how far the best is from
+    the best of a larger space; None without a basis (`docs/tuning.md`).
     """
 
     func: PrimFunc
@@ -92,14 +94,16 @@ class TuneResult:
     stop_reason: StopReason
     baseline: Baseline | None = None
     whole_space: WholeSpace | None = None
+    space_distance: SpaceDistance | None = None
 
     def __repr__(self) -> str:
         best, ratio = self.best, self.speedup
+        claim = self.whole_space or self.space_distance
         faster = "" if ratio is None else f", {format_ratio(ratio)} the default"
         return (
             f"<TuneResult of {self.func.name} on {self.target.name}: {len(self.trials)} trials,"
             f" best {format_secs(best.run_secs)} {best.kind}{faster}"
-            f"{'' if self.whole_space is None else f', {self.whole_space}'}>"
+            f"{'' if claim is None else f', {claim}'}>"
         )
 
     @property

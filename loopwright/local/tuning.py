@@ -34,14 +34,14 @@ from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.baseline import Baseline, measure_baselines
 from tuner.finish.contest import Finish
 from tuner.finish.finish import finish
-from tuner.finish.whole_space import WholeSpace
+from tuner.finish.space_distance import SpaceDistance, space_distance
+from tuner.finish.whole_space import WholeSpace, measured_whole, small_space
 from tuner.loop.search_result import NothingMeasuredError, SearchResult
 from tuner.loop.tune import tune_tasks
 from tuner.replay import base_model
 from tuner.search.make import STRATEGIES, uses_model
 from tuner.shapes.choice_budget import ChoiceBudget
 from tuner.shapes.ranges import Ranges
-from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.transfer.from_measurements import warm_start_of
 from tuner.warm_start import COLD, WarmStart
@@ -50,8 +50,6 @@ from workers.wire.request import MeasureLimits
 
 DEFAULT_TRIALS = 200
 """Trials without a limit of the user; `docs/tuning.md` has the time that they take. Chosen."""
-WHOLE_SPACE = 256
-"""A space of at most so many schedules is measured whole; 96 took 15 s under load. Chosen."""
 
 
 def _never() -> bool:
@@ -243,7 +241,7 @@ def tune(
         if shapes is not None:
             # A search that was stopped may not have begun with all sizes.
             measured = [
-                (sizes, search, _result(task, search, None, None, None).trials)
+                (sizes, search, _result(task, search, None, None).trials)
                 for sizes, task, search in zip(shapes.sizes, tasks, searches, strict=True)
                 if search.trials
             ]
@@ -260,10 +258,11 @@ def tune(
                 search,
                 measurer,
                 seed,
-                _num_schedules(task, search, rules),
+                rules,
                 should_stop,
                 time_limit,
                 len(tasks) - number,
+                library_choice.fastest(search.trials),
             )
             for number, (task, search) in enumerate(zip(tasks, searches, strict=True))
         ]
@@ -296,24 +295,8 @@ def _default_trials(tasks: Sequence[Task], rules: Collection[str] | None) -> int
     """Return the number of trials of a search without a limit."""
     if len(tasks) > 1:
         return DEFAULT_TRIALS
-    num_schedules = _small_space(tasks[0], rules)
+    num_schedules = small_space(tasks[0], rules)
     return DEFAULT_TRIALS if num_schedules is None else max(DEFAULT_TRIALS, 1 + num_schedules)
-
-
-def _small_space(task: Task, rules: Collection[str] | None) -> int | None:
-    """Return the number of schedules of a small space; None for a larger one."""
-    space = design_space(task, rules)
-    if not all(map(space.is_small, range(len(space.sketches)))):
-        return None
-    number = sum(space.count(sketch).number for sketch in range(len(space.sketches)))
-    return number if number <= WHOLE_SPACE else None
-
-
-def _num_schedules(task: Task, search: SearchResult, rules: Collection[str] | None) -> int | None:
-    """Return the number of schedules of the space, if the search measured all of them."""
-    number = _small_space(task, rules)
-    num_measured = sum(trial.number > 0 for trial in search.trials)
-    return number if number and num_measured >= number else None
 
 
 def _tasks(
@@ -387,17 +370,20 @@ def _finished(  # noqa: PLR0917
     search: SearchResult,
     measurer: WorkerMeasurer,
     seed: int,
-    num_schedules: int | None,
+    rules: Collection[str] | None,
     should_stop: Callable[[], bool],
     time_limit: TimeLimit,
     num_unfinished: int,
+    also: Collection[int],
 ) -> TuneResult:
     """Run the final comparison of a search, and time NumPy beside the winner."""
+    num_schedules = measured_whole(task, search.trials, rules)
     final = finish(
         task,
         search.trials,
         measurer,
         seed=seed,
+        also=also,
         is_whole=num_schedules is not None,
         max_secs=time_limit.finish_secs(num_unfinished),
         should_stop=should_stop,
@@ -410,15 +396,19 @@ def _finished(  # noqa: PLR0917
     whole = None
     if num_schedules is not None and final is not None and final.margin is not None:
         whole = WholeSpace(num_schedules, final.margin)
-    return _result(task, search, final, next(iter(baselines), None), whole)
+    distance = None
+    if num_schedules is None and time_limit.affords_baseline():
+        distance = space_distance(task, search.trials, rules)
+    return _result(task, search, final, next(iter(baselines), None), whole, distance)
 
 
-def _result(
+def _result(  # noqa: PLR0917
     task: Task,
     search: SearchResult,
     final: Finish | None,
     baseline: Baseline | None,
-    whole: WholeSpace | None,
+    whole: WholeSpace | None = None,
+    distance: SpaceDistance | None = None,
 ) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
     trials = tuple(
@@ -428,4 +418,4 @@ def _result(
         raise NothingMeasuredError(
             f"tuning {task.func.name} was stopped before the first measurement"
         )
-    return TuneResult(task.func, task.target, trials, search.stop_reason, baseline, whole)
+    return TuneResult(task.func, task.target, trials, search.stop_reason, baseline, whole, distance)

@@ -343,7 +343,7 @@ class Coordinator:
         with self._database.write() as session:
             job = leases.owned(session, driven.job_id, str(self.owner))
             if driven.finish is not None:
-                finals.keep(session, job, driven.finish)
+                finals.keep(session, job, driven.finish, driven.space)
                 if (winner := driven.finish.kept) is not None:
                     baselines.keep(session, job.id, winner.trial.number, driven.baselines)
             if job.cancel_requested:

@@ -32,6 +32,8 @@ from service.store.tasks import load_task
 from tuner.finish.baseline import Baseline, BaselineMeasurer, measure_baselines
 from tuner.finish.contest import Finish
 from tuner.finish.finish import finish
+from tuner.finish.space_distance import SpaceDistance, space_distance
+from tuner.finish.whole_space import WholeSpace, measured_whole
 from tuner.loop.budget import StopReason
 from tuner.loop.interleave import interleave
 from tuner.loop.search_loop import SearchLoop, has_spare_core
@@ -55,6 +57,7 @@ class JobOutcome:
     result: SearchResult | None = None
     finish: Finish | None = None
     baselines: Sequence[Baseline] = ()
+    space: WholeSpace | SpaceDistance | None = None
 
 
 class JobDriver(Protocol):
@@ -211,14 +214,16 @@ class JobRunner:
         if reason is StopReason.CANCELLED:
             return JobOutcome(job.id)
         result = SearchResult(search.rounds.trials(), reason, search.rounds.learned())
-        comparison, baselines = None, list[Baseline]()
+        comparison, baselines, space = None, list[Baseline](), None
         try:
+            num_schedules = measured_whole(search.task, result.trials, job.rules)
             comparison = finish(
                 search.task,
                 result.trials,
                 search.measuring,
                 seed=job.seed,
                 also=search.kept_before,
+                is_whole=num_schedules is not None,
                 should_stop=gives_up,
             )
             if comparison is not None and comparison.kept is not None:
@@ -229,12 +234,18 @@ class JobRunner:
                     seed=job.seed,
                     should_stop=gives_up,
                 )
+                if num_schedules is None:
+                    space = space_distance(search.task, result.trials, job.rules)
+                elif comparison.margin is not None:
+                    space = WholeSpace(num_schedules, comparison.margin)
         except Exception:
             # The search has a result, which a failed final comparison must not lose.
             if not gives_up():
                 _log.warning("the final comparison failed", job=str(job.id), exc_info=True)
         return (
-            JobOutcome(job.id) if gives_up() else JobOutcome(job.id, result, comparison, baselines)
+            JobOutcome(job.id)
+            if gives_up()
+            else JobOutcome(job.id, result, comparison, baselines, space)
         )
 
 

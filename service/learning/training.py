@@ -66,7 +66,9 @@ def train_on_store(
     """
     tasks, num_unread = _tasks(session, label)
     kind = kind_of_label(label)
-    trained = train(tasks, extra_samples=extra_samples, kind=kind, on_progress=on_progress)
+    trained = train(
+        tasks, extra_samples=extra_samples, kind=kind, label=label, on_progress=on_progress
+    )
     return replace(trained, num_skipped=trained.num_skipped + num_unread)
 
 
@@ -116,7 +118,10 @@ def keep(database: Database, label: str, trained: Trained) -> CostModelRow:
 
 
 def quality_of(trained: Trained) -> dict[str, Any]:
-    """Return the quality on held-out tasks: the mean, the number of tasks, and each value."""
+    """Return the quality on held-out tasks: the mean, the number of tasks, and each value.
+
+    `by_split` has the means of models without a task, an operator, or the kind of target.
+    """
     judged = {key: q for key, q in trained.by_task.items() if q is not None}
     mean = trained.quality
     return {
@@ -124,6 +129,7 @@ def quality_of(trained: Trained) -> dict[str, Any]:
         "held_out_tasks": len(judged),
         "skipped": trained.num_skipped,
         "by_task": {key: q.to_json() for key, q in judged.items()},
+        "by_split": {name: q.to_json() for name, q in trained.by_split.items()},
     }
 
 

@@ -64,6 +64,20 @@ class BaselineRead(BaselineTimes, Response):
     """A library that computes the same, timed alternately with the best kernel on one worker."""
 
 
+class SpaceClaimRead(Response):
+    """What is claimed of the best schedule of a job among all schedules of its design space.
+
+    If all were measured (`is_whole`), `bound` is proved by the final comparison. Else it is
+    estimated from the errors of the cost model, as `expected` is.
+    """
+
+    num_schedules: int  # of the space, without the default schedule; estimated for a large space
+    is_whole: bool
+    bound: float  # the share of time that another schedule saves at most, with 95%
+    expected: float | None = None  # the share that the best of the space is expected to save
+    text: str  # the claim in words
+
+
 class WebhookState(StrEnum):
     """The state of a webhook: of the delivery of its last event, if it has one."""
 
@@ -125,6 +139,7 @@ class JobRead(JobTimes, Response):
     weight: float = 1.0  # of its time in the group's sum
     shapes_id: UUID | None = None  # of the search over ranges that it tunes a size of
     baseline: BaselineRead | None = None  # the fastest library that computes the same
+    space: SpaceClaimRead | None = None  # null before its end, and if nothing can be claimed
     webhook: WebhookRead | None = None  # of the job or of its group
     # The hours in which it is measured; a queued job waits for them, and a running one goes back.
     window: str | None = None

@@ -22,13 +22,16 @@ class Samples:
     """Measured candidates of one task: a row of features and a time in seconds for each.
 
     The time of a failure is infinite. `weights` are the weights of the rows in training, by default
-    1.
+    1. `operator` and `label` are the hash of the task's operator and the label of its target, by
+    which samples are held out; empty if they are not.
     """
 
     task_key: str
     features: FeatureMatrix
     run_secs: Scores
     weights: Scores | None = None
+    operator: str = ""
+    label: str = ""
 
     def __post_init__(self) -> None:
         """Check that all fields have the same number of rows."""

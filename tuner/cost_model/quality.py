@@ -97,9 +97,11 @@ def mean_quality(qualities: Iterable[Quality]) -> Quality | None:
 def held_out(
     samples: Sequence[Samples],
     groups: Sequence[Hashable],
+    *,
     seed: int = 0,
     num_trees: int = STORE_TREES,
-    always_trained: Sequence[Samples] = (),
+    extra_samples: Sequence[Samples] = (),
+    extra_groups: Sequence[Hashable] | None = None,
 ) -> list[Quality | None]:
     """Judge models on tasks that they were not trained on.
 
@@ -108,7 +110,9 @@ def held_out(
     Args:
         samples: All samples of a task together.
         groups: The group of each: its operator, say, or the task itself.
-        always_trained: Samples that every model is also trained on, except those of held-out tasks.
+        extra_samples: Samples on which no model is judged, but every one is trained, except on
+            those of held-out tasks and groups.
+        extra_groups: The group of each of these; None if they have no groups.
 
     Returns:
         The quality for each of `samples`; None if there are too few samples to train or to judge.
@@ -117,7 +121,11 @@ def held_out(
     for group in dict.fromkeys(groups):
         held = {s.task_key for s, g in zip(samples, groups, strict=True) if g == group}
         others = [s for s, g in zip(samples, groups, strict=True) if g != group]
-        others += [s for s in always_trained if s.task_key not in held]
+        others += [
+            s
+            for s, g in zip(extra_samples, extra_groups or [None] * len(extra_samples), strict=True)
+            if g != group and s.task_key not in held
+        ]
         if not others:
             continue
         members = boost(others, seed, num_trees)

@@ -6,12 +6,13 @@ whose sketch no longer exists is skipped, and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
 
+from compiler.ir.analysis.structural import operator_hash
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.cost_model import stored_model
 from tuner.cost_model.boosting import STORE_TREES, boost
@@ -54,6 +55,9 @@ class Trained:
         fingerprint: SHA-256 of tasks, features and times in hexadecimal: the training data.
         by_task: The quality on each task, by its key, of models trained without that task;
             None if there are too few samples to judge.
+        by_split: The mean quality of models trained without a task (`shape`: others of its operator
+            are known), without its operator (`operator`), and without its kind of target (`cpu`).
+            Those that could not be judged are missing.
     """
 
     model: bytes
@@ -62,6 +66,7 @@ class Trained:
     num_skipped: int
     fingerprint: str
     by_task: dict[str, Quality | None]
+    by_split: Mapping[str, Quality]
 
     @property
     def quality(self) -> Quality | None:
@@ -79,6 +84,7 @@ def train(
     seed: int = 0,
     extra_samples: Sequence[Samples] = (),
     kind: str = "cpu",
+    label: str = "",
     on_progress: Callable[[str], None] = _ignore,
 ) -> Trained:
     """Train a model on tasks, and judge it on tasks that were held out.
@@ -88,6 +94,7 @@ def train(
     Args:
         extra_samples: Samples of other tasks: every model is trained on them, none is judged.
         kind: The kind of the targets of all tasks.
+        label: The kind of target that the model is for; empty if all tasks are of one.
         on_progress: Called with a text for each step.
 
     Raises:
@@ -111,7 +118,13 @@ def train(
         )
     on_progress(f"evaluating on held-out tasks, {min(MAX_FOLDS, len(samples))} groups")
     folds = [number % MAX_FOLDS for number in range(len(samples))]
-    judged = held_out(samples, folds, seed, always_trained=extra_samples)
+    judged = held_out(samples, folds, seed=seed, extra_samples=extra_samples)
+    on_progress("evaluating on held-out operators and targets")
+    by_split = {
+        "shape": mean_quality(q for q in judged if q is not None),
+        "operator": _by_operator(samples, extra_samples, seed),
+        "cpu": _by_label(samples, extra_samples, label, seed),
+    }
     on_progress(
         f"training on {sum(len(s.run_secs) for s in [*samples, *extra_samples])} measurements"
     )
@@ -122,7 +135,36 @@ def train(
         num_skipped=num_skipped,
         fingerprint=_fingerprint([*samples, *extra_samples]),
         by_task={s.task_key: q for s, q in zip(samples, judged, strict=True)},
+        by_split={name: q for name, q in by_split.items() if q is not None},
     )
+
+
+def _by_operator(
+    samples: Sequence[Samples], extra_samples: Sequence[Samples], seed: int
+) -> Quality | None:
+    """Return the mean quality of models that were trained without the operator of the task."""
+    operators = list(dict.fromkeys(s.operator for s in samples))
+    fold_of = {operator: number % MAX_FOLDS for number, operator in enumerate(operators)}
+    judged = held_out(
+        samples,
+        [fold_of[s.operator] for s in samples],
+        seed=seed,
+        extra_samples=extra_samples,
+        extra_groups=[fold_of.get(s.operator) for s in extra_samples],
+    )
+    return mean_quality(q for q in judged if q is not None)
+
+
+def _by_label(
+    samples: Sequence[Samples], extra_samples: Sequence[Samples], label: str, seed: int
+) -> Quality | None:
+    """Return the mean quality on tasks of a label of a model without its measurements."""
+    judged_samples = [s for s in samples if s.label == label]
+    others = [s for s in [*samples, *extra_samples] if s.label != label]
+    judged = held_out(
+        judged_samples, [label] * len(judged_samples), seed=seed, extra_samples=others
+    )
+    return mean_quality(q for q in judged if q is not None)
 
 
 def samples_of(measured: MeasuredTask) -> tuple[Samples, int]:
@@ -149,7 +191,8 @@ def samples_of(measured: MeasuredTask) -> tuple[Samples, int]:
     matrix = np.vstack(rows) if rows else np.empty((0, 0), np.float32)
     secs = np.array([measurement.run_secs for measurement in sampled])
     weights = np.array([measurement.weight for measurement in sampled])
-    return Samples(measured.task.key, matrix, secs, weights), num_skipped
+    operator, label = operator_hash(measured.task.func), measured.task.target.timing_label
+    return Samples(measured.task.key, matrix, secs, weights, operator, label), num_skipped
 
 
 def _fingerprint(samples: Sequence[Samples]) -> str:

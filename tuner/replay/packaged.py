@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -47,4 +48,9 @@ def thinned(samples: Samples, most: int) -> Samples:
     fastest = int(samples.run_secs.argmin())
     chosen = np.sort(np.append(order[order != fastest][: most - 1], fastest))
     weights = None if samples.weights is None else samples.weights[chosen]
-    return Samples(samples.task_key, samples.features[chosen], samples.run_secs[chosen], weights)
+    return replace(
+        samples,
+        features=samples.features[chosen],
+        run_secs=samples.run_secs[chosen],
+        weights=weights,
+    )

@@ -18,29 +18,46 @@ Curve = npt.NDArray[np.float64]
 def play(
     recorded: RecordedSet, search: SearchStrategy, trials: int, *, until: float = 1.0
 ) -> Curve:
-    """Return the progress of a search on the set's space.
+    """Return the progress of a search on the set's space; see `played`.
 
-    As in a job, trial 0 is the default schedule, which no set holds, and from the second round on,
-    proposals are made while the previous round is measured. A search ends when it has found the
-    best, or a candidate of at least `until` times its speed.
+    A search ends when it has found the best, or a candidate of at least `until` times its speed.
     """
     speeds = np.zeros(trials)
+    for trial in played(recorded, search, trials, until=until):
+        speeds[trial.number] = recorded.best_secs / trial.best_secs
+    curve: Curve = np.maximum.accumulate(speeds)
+    return curve
+
+
+def played(
+    recorded: RecordedSet,
+    search: SearchStrategy,
+    trials: int,
+    *,
+    until: float = float("inf"),
+) -> list[MeasuredTrial]:
+    """Return the trials of a search on the set's space, in their order.
+
+    As in a job, trial 0 is the default schedule, which no set holds, and from the second round on,
+    proposals are made while the previous round is measured. A search ends after the round in which
+    it has found a candidate of at least `until` times the speed of the best.
+    """
+    measured: list[MeasuredTrial] = []
     waiting: list[MeasuredTrial] = []
     start = 1
-    while start < trials and speeds.max() < until:
+    most_secs = recorded.best_secs / until
+    while start < trials and all(trial.best_secs > most_secs for trial in measured):
         proposals = search.ask(min(ROUND_SIZE - start % ROUND_SIZE, trials - start))
         if not proposals:
             break
         search.tell(waiting)
         waiting = _measured(recorded, proposals, start)
+        measured += waiting
         if start == 1:
             search.tell(waiting)
             waiting = []
-        for trial in waiting or _measured(recorded, proposals, start):
-            speeds[trial.number] = recorded.best_secs / trial.best_secs
         start += len(proposals)
-    curve: Curve = np.maximum.accumulate(speeds)
-    return curve
+    return measured
 
 
 def trials_to(curve: Curve, share: float) -> float:
@@ -55,5 +72,9 @@ def _measured(recorded: RecordedSet, proposals: list[Proposal], start: int) -> l
         point = recorded.space.point(proposal.candidate)
         assert point is not None, "a search proposes candidates of its space only"
         measurement = recorded.measurement(point)
-        trials.append(MeasuredTrial(number, proposal.candidate, measurement, proposal.predicted))
+        trials.append(
+            MeasuredTrial(
+                number, proposal.candidate, measurement, proposal.predicted, number // ROUND_SIZE
+            )
+        )
     return trials

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from compiler.ir.analysis.structural import operator_hash
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.script.parser import parse
 from compiler.target.target import Target
@@ -113,7 +114,13 @@ class RecordedSet:
     def samples(self) -> Samples:
         """Return all candidates with their features, as samples for a cost model."""
         matrices = [self.space.features(i, rows) for i, rows in enumerate(self.rows)]
-        return Samples(self.task.key, np.vstack(matrices), np.concatenate(self.secs))
+        return Samples(
+            self.task.key,
+            np.vstack(matrices),
+            np.concatenate(self.secs),
+            operator=operator_hash(self.task.func),
+            label=self.task.target.timing_label,
+        )
 
     def measurement(self, point: Point) -> Measurement:
         """Return the measurement of a point.

@@ -2219,6 +2219,7 @@ export interface components {
             /** Shapes Id */
             shapes_id?: string | null;
             baseline?: components["schemas"]["BaselineRead"] | null;
+            space?: components["schemas"]["SpaceClaimRead"] | null;
             webhook?: components["schemas"]["WebhookRead"] | null;
             /** Window */
             window?: string | null;
@@ -3308,6 +3309,25 @@ export interface components {
             num_right: number;
             /** Best Secs */
             best_secs: number | null;
+        };
+        /**
+         * SpaceClaimRead
+         * @description What is claimed of the best schedule of a job among all schedules of its design space.
+         *
+         *     If all were measured (`is_whole`), `bound` is proved by the final comparison. Else it is
+         *     estimated from the errors of the cost model, as `expected` is.
+         */
+        SpaceClaimRead: {
+            /** Num Schedules */
+            num_schedules: number;
+            /** Is Whole */
+            is_whole: boolean;
+            /** Bound */
+            bound: number;
+            /** Expected */
+            expected?: number | null;
+            /** Text */
+            text: string;
         };
         /**
          * SpaceRead

@@ -8,6 +8,7 @@ import { useTitle } from "../components/useTitle";
 import { DriftPlot } from "./costmodel/DriftPlot";
 import { ModelTable } from "./costmodel/ModelTable";
 import { byLabel, newestOfStore } from "./costmodel/quality";
+import { SplitTable } from "./costmodel/SplitTable";
 import { TaskTable } from "./costmodel/TaskTable";
 
 /** The cost model of each kind of target: how well it predicts, version by version. */
@@ -61,6 +62,7 @@ function Kind({ label, models }: { label: string; models: CostModel[] }) {
           <h3>Held-out tasks{newest && `, version ${newest.version}`}</h3>
           {newest ? (
             <>
+              <SplitTable model={newest} />
               <TaskTable model={newest} before={before} />
               <p className="quiet small" style={{ margin: "0.7rem 0 0" }}>
                 Each task is evaluated with a model trained on the others. Pairs: the share ranked

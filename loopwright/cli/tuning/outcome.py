@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from compiler.schedule.trace.trace import Trace
-from service.wire.models import BaselineRead
+from service.wire.models import BaselineRead, SpaceClaimRead
 from service.wire.times import RunTime, SpeedUp, speed_up
 from tuner.finish.baseline import Baseline
-from tuner.finish.whole_space import WholeSpace
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class TuneOutcome:
     trace: Trace
     baseline: BaselineRead | None = None
     was_interrupted: bool = False
-    whole_space: WholeSpace | None = None
+    space: SpaceClaimRead | None = None  # what is claimed of the best among its space
 
     @property
     def speedup(self) -> SpeedUp | None:
@@ -67,9 +66,7 @@ class TuneOutcome:
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints; times have the names that `GET /jobs/{id}` gives them."""
         plain_fields = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("default", "best", "whole_space")
+            name: value for name, value in vars(self).items() if name not in ("default", "best")
         }
         ratio = self.speedup
         return {
@@ -81,7 +78,7 @@ class TuneOutcome:
             "best_interval": self.best.interval,
             "best_kind": self.best.kind,
             "provisional_secs": self.best.provisional_secs,
-            "whole_space": None if self.whole_space is None else asdict(self.whole_space),
+            "space": None if self.space is None else self.space.model_dump(mode="json"),
             "speedup": None if ratio is None else ratio.ratio,
             "speedup_kind": None if ratio is None else ratio.kind,
             "trace": self.trace.to_json(),

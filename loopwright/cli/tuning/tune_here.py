@@ -17,6 +17,7 @@ from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome, baseline
 from loopwright.local import tune_result, tuning
 from loopwright.local.shapes_result import ShapesResult
 from loopwright.workload import to_func
+from service.wire.models import SpaceClaimRead
 from tuner.loop.budget import StopReason
 from tuner.loop.search_result import NothingMeasuredError
 from tuner.transfer.shape import shape_of
@@ -101,6 +102,7 @@ def tune_ranges_here(
 
 
 def _outcome(result: tune_result.TuneResult, *, was_interrupted: bool) -> TuneOutcome:
+    claim = result.whole_space or result.space_distance
     return TuneOutcome(
         result.func.name,
         shape_of(result.func).in_words(),
@@ -113,7 +115,7 @@ def _outcome(result: tune_result.TuneResult, *, was_interrupted: bool) -> TuneOu
         result.best.trace,
         baseline_read(result.baseline),
         was_interrupted,
-        result.whole_space,
+        None if claim is None else SpaceClaimRead.model_validate(claim.to_json()),
     )
 
 

@@ -126,6 +126,10 @@ class JobRow(Base):
     num_finishes: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
     # The improvements of its best time: points of `tuner.loop.progress`.
     progress: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
+    # The fields of a `service.wire.models.SpaceClaimRead`.
+    space: Mapped[dict[str, Any] | None] = mapped_column(
+        "space_claim", JSON(none_as_null=True), key="space"
+    )
     # Columns of its workload and its target, read with it.
     flops: Mapped[int | None] = _read_with(WorkloadRow.flops, WorkloadRow.key, workload_key)
     dtype: Mapped[str | None] = _read_with(WorkloadRow.dtype, WorkloadRow.key, workload_key)

@@ -31,6 +31,8 @@ from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind, FinalRead
 from service.wire.times import RunTime, holds_against
 from tuner.finish.contest import Finalist, Finish, Outcome
+from tuner.finish.space_distance import SpaceDistance
+from tuner.finish.whole_space import WholeSpace
 
 
 class FinalRow(Base):
@@ -79,9 +81,19 @@ class FinalRow(Base):
 _is_last = (JobRow.id == FinalRow.job_id) & (JobRow.num_finishes == FinalRow.finish)
 
 
-def keep(session: Session, job: JobRow, finish: Finish) -> None:
-    """Store a final comparison, and update the job's best time and the task's best schedule."""
+def keep(
+    session: Session,
+    job: JobRow,
+    finish: Finish,
+    space: WholeSpace | SpaceDistance | None = None,
+) -> None:
+    """Store a final comparison, and update the job's best time and the task's best schedule.
+
+    Args:
+        space: What is claimed of the kept trial among the schedules of its space.
+    """
     job.num_finishes += 1
+    job.space = None if space is None else space.to_json()
     for finalist in finish.finalists:
         session.add(_row(job, finalist))
     session.flush()

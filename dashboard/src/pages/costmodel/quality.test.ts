@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { CostModel } from "../../api/client";
-import { byLabel, byTask, figure, newestOfStore } from "./quality";
+import { byLabel, bySplit, byTask, figure, newestOfStore } from "./quality";
 
 function model(version: number, by_task: Record<string, unknown>, job_id: string | null = null) {
   return { label: "cpu/x", version, job_id, quality: { by_task } } as unknown as CostModel;
@@ -24,6 +24,16 @@ test("the worst task is first, and drift is against the version before", () => {
   expect(found[0]?.drift).toBeNull();
   expect(found[1]).toMatchObject({ top1: 0.9, saved: 12 });
   expect(found[1]?.drift).toBeCloseTo(0.1);
+});
+
+test("splits come in order, those that were judged", () => {
+  const judged = { operator: { pairwise_accuracy: 0.8, top5: 1 }, shape: { top1: 0.9 } };
+  const model = { quality: { by_split: judged } } as unknown as CostModel;
+  expect(bySplit(model)).toEqual([
+    { heldOut: "a shape of a known operator", pairwise: null, top1: 0.9, top5: null },
+    { heldOut: "an operator", pairwise: 0.8, top1: null, top5: 1 },
+  ]);
+  expect(bySplit(OLD)).toEqual([]);
 });
 
 test("models of jobs are not of the store", () => {

@@ -44,6 +44,31 @@ export function byTask(model: CostModel, before: CostModel | undefined): TaskQua
     .sort((a, b) => (a.pairwise ?? 0) - (b.pairwise ?? 0));
 }
 
+/** What the judged models had not been trained on, in words. */
+const SPLITS = [
+  ["shape", "a shape of a known operator"],
+  ["operator", "an operator"],
+  ["cpu", "this kind of target"],
+] as const;
+
+export interface SplitQuality {
+  heldOut: string;
+  pairwise: number | null;
+  top1: number | null;
+  top5: number | null;
+}
+
+/** The mean quality of models that lacked the shape, the operator or the kind of target. */
+export function bySplit(model: CostModel): SplitQuality[] {
+  const found = (model.quality.by_split ?? {}) as Record<string, unknown>;
+  return SPLITS.filter(([name]) => name in found).map(([name, heldOut]) => ({
+    heldOut,
+    pairwise: figure(found[name], "pairwise_accuracy"),
+    top1: figure(found[name], "top1"),
+    top5: figure(found[name], "top5"),
+  }));
+}
+
 function tasksOf(model: CostModel | undefined): Record<string, unknown> {
   return (model?.quality.by_task ?? {}) as Record<string, unknown>;
 }

@@ -35,6 +35,7 @@ export function JobHead({ job }: { job: Job }) {
       <WaitNotice job={job} />
       <section className="card" aria-label="Result">
         <Numbers items={figures(job)} />
+        {job.space && <p className="quiet small">{sentence(job.space.text)}</p>}
         {!isOver(job) && (
           <progress value={job.num_measured} max={job.max_trials} aria-label="Trials done" />
         )}
@@ -100,6 +101,11 @@ function figures(job: Job) {
     ...(job.owner ? ([["Owner", job.owner]] as const) : []),
     ...(job.stop_reason ? ([["Finished", stopReason(job.stop_reason)]] as const) : []),
   ] as const;
+}
+
+/** A claim as a sentence, on how the best stands among all schedules of the space. */
+function sentence(claim: string): string {
+  return `${claim.charAt(0).toUpperCase()}${claim.slice(1)}.`;
 }
 
 /** The best time, and the trial that the finish confirmed. */

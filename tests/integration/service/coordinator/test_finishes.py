@@ -13,6 +13,7 @@ from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
 from compiler.target.target import Target
 from service.coordinator.coordinator import Coordinator
+from service.jobs.jobs import submit_job
 from service.reading.plots import Plots
 from service.reading.queries import SchedulesQuery, TrialsQuery
 from service.reading.schedule_list import list_schedules
@@ -26,6 +27,7 @@ from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import JobState
+from service.wire.requests import JobCreate, Strategy, Workload
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,
@@ -79,6 +81,32 @@ def test_the_best_is_what_the_finish_says(database: Database) -> None:
         kept.run_secs,
         job.best_interval,
     )
+
+
+def test_a_job_says_how_its_best_stands_in_the_space(database: Database) -> None:
+    request = JobCreate(
+        workload=Workload(operator="relu:64,64"),
+        max_trials=256,
+        strategy=Strategy.RANDOM,
+        warm_start=False,
+    )
+    small, _ = submit_job(database, request)
+    drive(database, Retimed(nearly_equal))
+    space = read(database, small.id).space
+    assert space is not None
+    assert (space.is_whole, space.expected) == (True, None)
+    assert space.num_schedules == read(database, small.id).num_measured - 1
+    assert space.text.startswith(f"best of all {space.num_schedules} schedules")
+    larger = submit(database, strategy=Strategy.EVOLUTIONARY, warm_start=True)
+    drive(database)
+    estimate = read(database, larger).space
+    assert estimate is not None
+    assert not estimate.is_whole
+    assert estimate.expected is not None
+    assert 0 < estimate.expected < estimate.bound < 1
+    cold = submit(database, strategy=Strategy.EVOLUTIONARY)
+    drive(database)
+    assert read(database, cold).space is None
 
 
 class Lucky(MemoryMeasurer):

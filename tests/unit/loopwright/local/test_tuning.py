@@ -11,6 +11,7 @@ import loopwright as lw
 from compiler.backends.host_device import HostDevice
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright.local import tune_result, tuning
+from tuner.finish import whole_space
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 
@@ -136,8 +137,23 @@ def test_a_space_above_the_default_limit_is_measured_whole(
     monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
     monkeypatch.setattr(tuning, "DEFAULT_TRIALS", 16)
     assert len(lw.tune("relu:64,64").trials) == 1 + lw.design_space("relu:64,64").num_schedules
-    monkeypatch.setattr(tuning, "WHOLE_SPACE", 16)
+    monkeypatch.setattr(whole_space, "WHOLE_SPACE", 16)
     assert len(lw.tune("relu:64,64").trials) == 16
+
+
+def test_a_search_of_a_larger_space_says_how_far_it_may_be_from_the_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
+    result = lw.tune("matmul:512,512,512", max_trials=16)
+    assert result.whole_space is None
+    assert result.space_distance is not None
+    assert (
+        result.space_distance.num_schedules == lw.design_space("matmul:512,512,512").num_schedules
+    )
+    assert str(result.space_distance) in repr(result)
+    cold = lw.tune("matmul:512,512,512", max_trials=16, warm_start=None)
+    assert cold.space_distance is None
 
 
 def test_a_search_that_is_stopped_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:

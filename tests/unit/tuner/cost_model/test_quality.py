@@ -122,6 +122,20 @@ def test_a_task_is_judged_by_models_that_were_not_told_it() -> None:
     assert all(found is not None and found.pairwise > 0.8 for found in by_task)
 
 
+def test_extra_samples_of_a_held_out_group_are_left_out() -> None:
+    """The extra samples agree with the judged task, and all others are its opposite."""
+    tasks = [samples("a", 0), samples("b", 1, sign=-1.0)]
+    extra = [samples(f"c{seed}", seed) for seed in (2, 3, 4)]
+    known, _ = held_out(tasks, ["x", "y"], num_trees=30, extra_samples=extra)
+    unknown, _ = held_out(
+        tasks, ["x", "y"], num_trees=30, extra_samples=extra, extra_groups=["x"] * 3
+    )
+    assert known is not None
+    assert unknown is not None
+    assert unknown.pairwise < 0.3
+    assert known.pairwise > 0.5
+
+
 def test_a_single_group_can_not_be_held_out() -> None:
     assert held_out([samples("a", 0)], ["a"]) == [None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from compiler import ops
 from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
+from tuner.cost_model.boosting import STORE_TREES, boost, score
 from tuner.cost_model.cost_model import CostModelError
+from tuner.cost_model.quality import mean_quality, quality
 from tuner.cost_model.training import Measured, MeasuredTask, samples_of, train
 from tuner.cost_model.weights import weight
 from tuner.cost_model.xgboost_model import XGBoostModel
@@ -72,6 +75,21 @@ def test_a_model_of_the_store_orders_a_task_that_it_was_not_told() -> None:
     new, _ = samples_of(measured(80, seed=5))
     scores = XGBoostModel(base=trained.model).predict(new.features)
     assert np.corrcoef(scores, np.isfinite(new.run_secs) / new.run_secs)[0, 1] > 0.4
+
+
+def test_a_model_is_judged_without_an_operator_and_without_a_kind_of_target() -> None:
+    """All tasks are products for one CPU: without them, there are the extra samples alone."""
+    tasks = [measured(size) for size in (48, 64)]
+    other = replace(
+        samples_of(measured(80, seed=5))[0], task_key="other", operator="other", label="cpu/other"
+    )
+    found = train(tasks, label="cpu/x86-64-v3", extra_samples=[other]).by_split
+    members = boost([other], 0, STORE_TREES)
+    judged = [samples_of(each)[0] for each in tasks]
+    expected = [quality(score(members, s.features), s.run_secs) for s in judged]
+    assert found["operator"] == found["cpu"] == mean_quality(q for q in expected if q is not None)
+    assert found["shape"] != found["cpu"]
+    assert set(train(tasks).by_split) == {"shape"}
 
 
 def test_the_same_data_give_the_same_model_and_other_data_another_fingerprint() -> None:

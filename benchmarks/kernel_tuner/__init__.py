@@ -1,0 +1,1 @@
+"""Our strategies on spaces that others measured, scored by Kernel Tuner's methodology."""
