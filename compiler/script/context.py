@@ -67,7 +67,14 @@ class ThreadBinding:
     tag: str
 
 
-Entity: TypeAlias = Buffer | BlockAxis | NamedValue | Handle | ThreadBinding
+@dataclass(frozen=True, slots=True)
+class MutableScalar:
+    """A named value that changes: the element of a buffer."""
+
+    buffer: Buffer
+
+
+Entity: TypeAlias = Buffer | BlockAxis | NamedValue | MutableScalar | Handle | ThreadBinding
 
 
 class Context:
@@ -90,6 +97,9 @@ class Context:
         # the class are not parsed yet.
         self.functions: frozenset[str] | None = frozenset()
         self.modules: frozenset[str] = frozenset({"cls"})
+        # The names whose values change, and the buffers of the innermost block, if there is one.
+        self.changed_names: frozenset[str] = frozenset()
+        self.block_buffers: list[Buffer] | None = None
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The cache keeps the nodes alive, so that no id is used twice.

@@ -25,7 +25,7 @@ from compiler.ir.core.nodes import (
     Select,
 )
 from compiler.script.arithmetic import combine
-from compiler.script.context import Context, Handle, ThreadBinding
+from compiler.script.context import Context, Handle, MutableScalar, ThreadBinding
 from compiler.script.error import described, near
 from compiler.script.extents import extent_between, same_type, strides_of
 from compiler.script.literals import match_types, number
@@ -260,6 +260,8 @@ def _name(context: Context, node: ast.Name) -> Expr:
             raise context.error(
                 f"{node.id} is not launched yet: T.launch_thread({node.id}, 4)", node
             )
+        case MutableScalar(buffer):
+            return Load(buffer, (IntImm(0),))
         case _:
             return context.value_of(entity, node)
 

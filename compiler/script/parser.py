@@ -28,6 +28,7 @@ from compiler.script.buffers import ALLOCATIONS, DETAILS, declare, parameter
 from compiler.script.calls import call
 from compiler.script.constants import Surroundings, inline_constants
 from compiler.script.context import Context, Handle, NamedValue, call_name, dialect_name
+from compiler.script.scalars import changed_names
 from compiler.script.source import Source
 from compiler.script.statements import statements
 from compiler.script.symbols import (
@@ -222,6 +223,7 @@ def _function(context: Context, node: ast.FunctionDef) -> PrimFunc:
         if params.get(argument.arg, node) is None:
             expected = f'expected A = T.match_buffer({argument.arg}, (...), "float32")'
             raise context.error(f"parameter {argument.arg} has no buffer: {expected}", argument)
+    context.changed_names = changed_names(statements_left)
     parameters = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, parameters, root(context, statements_left, statements, node), attrs)
     if not calls_in(func.body):  # the others are verified with what they call

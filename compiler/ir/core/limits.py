@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from compiler.ir.core.nodes import Allocate, Block, BlockRealize, Expr, For, If, Let, Seq, Stmt
+from compiler.ir.core.nodes import (
+    Allocate,
+    Block,
+    BlockRealize,
+    Expr,
+    For,
+    If,
+    Let,
+    Seq,
+    Stmt,
+    While,
+)
 from compiler.ir.core.visit import children
 
 # Chosen bounds. Programs that anyone can send stay within them, so that no pass runs for minutes
@@ -42,7 +53,7 @@ def size_problem(node: Expr | Stmt | Block) -> str | None:
 def _indents(parent: Expr | Stmt | Block, child: Expr | Stmt | Block) -> bool:
     """Return whether a part of a statement is printed with more indentation than the statement."""
     match parent:
-        case For() | If() | BlockRealize() | Allocate():
+        case For() | While() | If() | BlockRealize() | Allocate():
             return True
         case Block(init=init):
             return child is init

@@ -27,6 +27,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     StringImm,
+    While,
 )
 from compiler.ir.core.opaque import OPAQUE, Opaque
 from compiler.ir.text.print_expr import show_expr
@@ -86,7 +87,7 @@ def check_types(node: Expr | Stmt) -> None:  # noqa: C901 - one case a node
         case Broadcast(value, lanes):
             _vector(lanes)
             _scalar(value, "what is copied into the lanes of a vector")
-        case If(condition, _, _) | BlockRealize(_, condition, _):
+        case If(condition, _, _) | While(condition) | BlockRealize(_, condition, _):
             _scalar(condition, "a condition")
             if dtype_of(condition) != "bool":
                 raise TypeProblem(f"expected a condition, got {dtype_of(condition)}")

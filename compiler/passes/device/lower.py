@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.analysis.while_loops import has_while
 from compiler.ir.core.nodes import Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
@@ -46,6 +47,8 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
         LoweringError: If the program can't run on such a GPU.
     """
     check_parameters(func)
+    if has_while(func.body):
+        raise LoweringError("a `while` loop is compiled for CPUs only")
     func = bind_unbound(func)
     body = mark_swizzled(resolve_views(check_indices(func.body)))
     body, _ = unify_threads(mark_pipelines(body))

@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     static_shape,
 )
 from compiler.ir.core.program import PrimFunc
@@ -41,7 +42,7 @@ from compiler.ir.interpret.oracle.oracle_memory import (
     unwritten,
 )
 from compiler.ir.interpret.oracle.oracle_plan import OraclePlan
-from compiler.ir.interpret.oracle.scalar_eval import Action, ScalarCode
+from compiler.ir.interpret.oracle.scalar_eval import Action, ScalarCode, can_run
 from compiler.ir.interpret.oracle.vectorized_eval import (
     LANE,
     Array,
@@ -50,7 +51,10 @@ from compiler.ir.interpret.oracle.vectorized_eval import (
     OracleError,
     rounded,
 )
+from compiler.ir.interpret.while_steps import WhileSteps
 
+# A chosen limit: an iteration takes 1 to 3 microseconds.
+_MAX_WHILE_STEPS = 1 << 22
 _REDUCTIONS: dict[str, np.ufunc] = {
     "+": np.add,
     "*": np.multiply,
@@ -80,8 +84,9 @@ class OracleRun:
         for buffer in (*func.buffers, *func.root.alloc_buffers):
             if buffer not in inputs:
                 self._memory[buffer] = unwritten(buffer)
+        self._steps = WhileSteps(OracleError, _MAX_WHILE_STEPS)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
-        self._actions: IdentityCache[For, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
+        self._actions: IdentityCache[Stmt, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
         sums = (running_sum(s.block) for s in walk_stmts(func.body) if isinstance(s, BlockRealize))
         self._running_sums = frozenset(store for store in sums if store is not None)
         # New memory makes the functions that were built on the old memory invalid.
@@ -139,6 +144,8 @@ class OracleRun:
                     inside = None if part is None else frame.where(lanes)
                     if part is not None and inside is not None:
                         self._stmt(part, inside)
+            case While():
+                self._while(stmt, frame)
             case For():
                 self._loop(stmt, frame)
             case BlockRealize():
@@ -170,12 +177,23 @@ class OracleRun:
             for index in range(extent):
                 self._stmt(loop.body, frame.named({loop.var: np.asarray(index)}))
 
-    def _scalars(self, loop: For, names: Names) -> None:
+    def _while(self, loop: While, frame: OracleFrame) -> None:
+        if can_run(loop):
+            self._scalars(loop, frame.names)
+            return
+        while self._value(loop.condition, frame).item():
+            self._steps.count()
+            self._stmt(loop.body, frame)
+            for buffer, array in self._wide.items():
+                array[...] = self._held(array, buffer)
+
+    def _scalars(self, loop: For | While, names: Names) -> None:
         """Run a loop one scalar at a time."""
         cached = self._actions.get(loop)
         if cached is None:
             widened: dict[Buffer, Array] = {}
-            cached = ScalarCode(self._memory, widened, self._running_sums).action(loop), widened
+            code = ScalarCode(self._memory, widened, self._running_sums, self._steps)
+            cached = code.action(loop), widened
             if not self._has_own_memory:
                 self._actions.put(loop, cached)
         action, widened = cached

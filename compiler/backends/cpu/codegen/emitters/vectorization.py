@@ -25,6 +25,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.visit import substitute, uses, walk
 
@@ -76,7 +77,7 @@ class Vectorization:
 
 def _has_lanes(loop: For, nodes: Iterable[Expr | Stmt | Block], stores: list[Store]) -> bool:
     for node in nodes:
-        if isinstance(node, Allocate | Ramp | Broadcast):
+        if isinstance(node, Allocate | While | Ramp | Broadcast):
             return False
         if isinstance(node, For) and (node.kind == "parallel" or uses(node.extent, loop.var)):
             return False
