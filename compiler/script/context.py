@@ -100,6 +100,8 @@ class Context:
         # The names whose values change, and the buffers of the innermost block, if there is one.
         self.changed_names: frozenset[str] = frozenset()
         self.block_buffers: list[Buffer] | None = None
+        # The lanes of each element of buffers of vectors, whose last dimension they are.
+        self.lanes_of_elements: dict[Var, int] = {}
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The cache keeps the nodes alive, so that no id is used twice.

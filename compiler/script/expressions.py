@@ -146,9 +146,16 @@ def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.e
             f"{node.value.id} is not a buffer: it can't be indexed", node.value, code="type"
         )
     places = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    lanes = context.lanes_of_elements.get(buffer.data)
+    is_of_vectors = lanes is not None
+    if is_of_vectors:
+        ends = (ast.Constant(0), ast.Constant(lanes))
+        all_lanes = ast.Slice(*(ast.copy_location(end, node) for end in ends))
+        places.append(ast.copy_location(all_lanes, node))
     if len(places) != len(buffer.shape):
         raise context.error(
-            f"{node.value.id} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)",
+            f"{node.value.id} has {len(buffer.shape) - is_of_vectors} dimension(s), "
+            f"got {len(places) - is_of_vectors} index(es)",
             node,
             code="rank",
         )

@@ -9,12 +9,11 @@ from dataclasses import replace
 from compiler.ir.core.expr_types import lanes_of
 from compiler.ir.core.nodes import Buffer, Expr, IntImm, Load, Ramp, Store, static_shape
 from compiler.ir.text.print_expr import show_expr
-from compiler.script.arguments import Arguments, bind
+from compiler.script.arguments import Arguments, bind, vector_type
 from compiler.script.buffers import DETAILS, declare
 from compiler.script.context import Context
 from compiler.script.expressions import expression, index
 from compiler.script.literals import stored
-from compiler.script.special import vector_type
 
 _DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
 
@@ -77,7 +76,8 @@ def vector_load(context: Context, buffer: Buffer, node: ast.Call) -> Expr:
     """
     arguments = bind(context, node, ("begin",), ("dtype",))
     of = arguments.get("dtype")
-    dtype, lanes = (buffer.dtype, 1) if of is None else vector_type(context, of)
+    of_elements = context.lanes_of_elements.get(buffer.data, 1)
+    dtype, lanes = (buffer.dtype, of_elements) if of is None else vector_type(context, of)
     if dtype != buffer.dtype:
         raise context.error(
             f"{buffer.name} has elements of {buffer.dtype}, not {dtype}", node, code="type"
@@ -102,7 +102,13 @@ def _elements(
 ) -> tuple[Expr, ...]:
     """Return the indices of some elements in a row."""
     begin = arguments["begin"]
-    places = begin.elts if isinstance(begin, ast.List | ast.Tuple) else [begin]
+    places = list(begin.elts) if isinstance(begin, ast.List | ast.Tuple) else [begin]
+    of_elements = context.lanes_of_elements.get(buffer.data)
+    if of_elements is not None:
+        if lanes != of_elements:
+            reason = f"{buffer.name} has elements of {of_elements} lanes, not of {lanes}"
+            raise context.error(reason, begin, code="type")
+        places.append(ast.copy_location(ast.Constant(0), begin))
     if len(places) != len(buffer.shape) or not places:
         reason = f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)"
         raise context.error(reason, begin, code="rank")

@@ -20,8 +20,13 @@ def apart_from_while(stmt: Stmt, rewrite: Callable[[Stmt], Stmt]) -> Stmt:
         return rewrite(stmt)
     match stmt:
         case Seq(stmts):
-            groups = ((has, seq(*group)) for has, group in groupby(stmts, has_while))
-            return seq(*(apart_from_while(g, rewrite) if has else rewrite(g) for has, g in groups))
+            parts: list[Stmt] = []
+            for has, group in groupby(stmts, has_while):
+                if has:
+                    parts += (apart_from_while(child, rewrite) for child in group)
+                else:
+                    parts.append(rewrite(seq(*group)))
+            return seq(*parts)
         case Allocate(buffer, body):
             return Allocate(buffer, apart_from_while(body, rewrite))
         case _:

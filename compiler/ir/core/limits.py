@@ -27,6 +27,8 @@ MAX_NODES = 50_000
 MAX_DEPTH = 128
 # Python's parser accepts 99 levels of indentation; a class and a function enclose a program.
 MAX_NEST = 96
+# A chosen bound: four times the 64 bytes of an AVX-512 register, which hold the most lanes.
+MAX_LANES = 256
 MAX_OFFSET_FACTOR = 2**31 - 1
 
 
