@@ -74,6 +74,16 @@ class MutableScalar:
     buffer: Buffer
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """A buffer on the memory of another one, from an offset in its elements on."""
+
+    buffer: Buffer
+    memory: Buffer
+    offset: int
+    origin: ast.AST
+
+
 Entity: TypeAlias = Buffer | BlockAxis | NamedValue | MutableScalar | Handle | ThreadBinding
 
 
@@ -93,6 +103,8 @@ class Context:
         self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text uses
         # The buffers that allocated memory holds, by the memory's variable.
         self.memories: dict[Var, Buffer] = {}
+        # The views of memory that has several, by their own variables.
+        self.views: dict[Var, View] = {}
         # The functions that may be called, and the classes that hold them; None if the others of
         # the class are not parsed yet.
         self.functions: frozenset[str] | None = frozenset()

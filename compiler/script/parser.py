@@ -37,6 +37,7 @@ from compiler.script.symbols import (
     scalar_parameter,
     type_variable,
 )
+from compiler.script.views import join_views
 
 # A chosen bound: a call of a kernel passes one pointer for each parameter.
 _MAX_PARAMS = 256
@@ -226,6 +227,7 @@ def _function(context: Context, node: ast.FunctionDef) -> PrimFunc:
     context.changed_names = changed_names(statements_left)
     parameters = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, parameters, root(context, statements_left, statements, node), attrs)
+    func = join_views(context, func)
     if not calls_in(func.body):  # the others are verified with what they call
         _verify(context, func, node)
     return context.at(func, node)

@@ -63,10 +63,12 @@ def parameters_of(ops: object) -> list[Tensor | Variable]:
         TypeError: If one is something else.
     """
     given = list(ops) if isinstance(ops, Iterable) and not isinstance(ops, str) else [ops]
+    parameters: list[Tensor | Variable] = []
     for op in given:
         if not isinstance(op, Tensor | Variable):
             raise TypeError(f"a parameter is a tensor or a symbolic variable, not {op!r}"[:200])
-    return given
+        parameters.append(op)
+    return parameters
 
 
 def create_program(ops: Sequence[Tensor | Variable] | Tensor, name: str = "main") -> TensorProgram:

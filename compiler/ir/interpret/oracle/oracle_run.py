@@ -10,10 +10,10 @@ import numpy as np
 from compiler.identity_cache import IdentityCache
 from compiler.ir.analysis.running_sum import running_sum
 from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import lanes_of
 from compiler.ir.core.nodes import (
     Allocate,
     BlockRealize,
-    Broadcast,
     Buffer,
     Call,
     Evaluate,
@@ -23,7 +23,6 @@ from compiler.ir.core.nodes import (
     Let,
     Load,
     MatchBuffer,
-    Ramp,
     Seq,
     Stmt,
     Store,
@@ -49,6 +48,7 @@ from compiler.ir.interpret.oracle.vectorized_eval import (
     ArrayEvaluator,
     Box,
     OracleError,
+    has_vectors,
     rounded,
 )
 from compiler.ir.interpret.while_steps import WhileSteps
@@ -84,6 +84,7 @@ class OracleRun:
         for buffer in (*func.buffers, *func.root.alloc_buffers):
             if buffer not in inputs:
                 self._memory[buffer] = unwritten(buffer)
+        self._vectors: IdentityCache[Expr | Stmt, bool] = IdentityCache()
         self._steps = WhileSteps(OracleError, _MAX_WHILE_STEPS)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
         self._actions: IdentityCache[Stmt, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
@@ -123,7 +124,12 @@ class OracleRun:
         }
 
     def _value(self, expr: Expr, frame: OracleFrame) -> Array:
-        return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
+        """Return the values of a scalar, which may be a part of a vector."""
+        if not self._vectors.find(expr, has_vectors):
+            return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
+        box = frame.box.joined(Box({LANE: 0}, {LANE: 1}))
+        array: Array = ArrayEvaluator(self._memory, box, frame.names).value(expr)[..., 0]
+        return array
 
     # Statements
 
@@ -239,8 +245,8 @@ class OracleRun:
 
     def _store(self, store: Store, frame: OracleFrame) -> None:
         box = frame.box
-        lanes = max((n.lanes for n in walk(store) if isinstance(n, Ramp | Broadcast)), default=0)
-        if lanes:
+        if self._vectors.find(store, has_vectors):
+            lanes = lanes_of(Load(store.buffer, store.indices))
             box = box.joined(Box({LANE: 0}, {LANE: lanes}))
         at = ArrayEvaluator(self._memory, box, frame.names)
         value = at.value(store.value)

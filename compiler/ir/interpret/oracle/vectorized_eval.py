@@ -38,9 +38,11 @@ from compiler.ir.core.nodes import (
     Not,
     Ramp,
     Select,
+    Stmt,
     StringImm,
     Var,
 )
+from compiler.ir.core.visit import walk
 
 Array: TypeAlias = NDArray[Any]
 
@@ -143,6 +145,11 @@ class Box:
         """Return the slice of the values `scale * var + offset`; the scale is positive."""
         first = scale * self.starts[var] + offset
         return slice(first, first + scale * (self.extents[var] - 1) + 1, scale)
+
+
+def has_vectors(node: Expr | Stmt) -> bool:
+    """Return whether an expression or a statement has parts with several lanes."""
+    return any(isinstance(part, Ramp | Broadcast) for part in walk(node))
 
 
 LANE = Var("lane")
