@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.ir.core.function_calls import called_function
-from compiler.ir.core.nodes import Allocate, BlockRealize, Evaluate, For, Stmt, Var
+from compiler.ir.core.nodes import Allocate, BlockRealize, Evaluate, For, Stmt, Var, While
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import map_stmt
+from compiler.ir.core.visit import map_stmt, walk_stmts
 from compiler.ir.text.names import unique
 from compiler.schedule.error import refusal
 from compiler.schedule.tree.tree import statements, with_block
@@ -31,6 +31,9 @@ def schedulable(func: PrimFunc) -> PrimFunc:
                 if var in variables:
                     raise refuse(f"two loops share the variable {var.name}", stmt, "illegal_result")
                 variables.add(var)
+            case While() if any(isinstance(s, BlockRealize) for s in walk_stmts(stmt)):
+                reason = "a `while` has blocks in it, whose number of runs is unknown"
+                raise refuse(f"{reason}: put it into a block", stmt, "illegal_result")
             case Allocate():
                 raise refuse("the program is lowered already", stmt, "illegal_result")
             case Evaluate() if called_function(stmt) is not None:

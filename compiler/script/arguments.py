@@ -91,6 +91,19 @@ def dtype(context: Context, node: ast.expr) -> DType:
     return DTYPE_NAMED[name]
 
 
+def vector_type(context: Context, node: ast.expr) -> tuple[DType, int]:
+    """Parse a type such as "int8x32": the type of an element, and the number of elements.
+
+    Raises:
+        ScriptError: If the text is not a type.
+    """
+    text = string(context, node, "a type")
+    base, separator, lanes = text.rpartition("x")
+    if base in DTYPE_NAMED and separator and lanes.isdecimal() and len(lanes) < 6:
+        return DTYPE_NAMED[base], int(lanes)
+    return dtype(context, node), 1
+
+
 def literal_dict(context: Context, node: ast.expr) -> Annotations:
     """Return a dictionary of literals.
 

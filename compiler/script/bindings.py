@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import Allocate, Buffer, For, Let, Stmt, Var
+from compiler.ir.core.nodes import (
+    Allocate,
+    Buffer,
+    Evaluate,
+    For,
+    IntImm,
+    Let,
+    Stmt,
+    Var,
+    seq,
+)
 from compiler.script.arguments import DTYPE_NAMED, bind, string
 from compiler.script.blocks import Body
 from compiler.script.buffers import FLAT_ALLOCATIONS, flat_allocation
@@ -25,6 +35,12 @@ from compiler.script.expressions import expression
 from compiler.script.literals import adapt, stored
 from compiler.script.loops import launched
 from compiler.script.memory import buffer_on, has_data
+from compiler.script.scalars import (
+    ScalarStart,
+    declared,
+    is_mutable,
+    local_scalar,
+)
 from compiler.script.symbols import declare_symbol
 
 
@@ -35,7 +51,7 @@ class Binding:
     around: Callable[[Stmt], Stmt]
 
 
-def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Binding | None:
+def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Binding | Stmt | None:
     """Parse `name = value`; return None if the name is an alias of an existing value.
 
     Raises:
@@ -50,6 +66,8 @@ def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Bi
     if called in FLAT_ALLOCATIONS:
         buffer = flat_allocation(context, name, value, node)
         return Binding(lambda body: _allocated(context, buffer, body, node))
+    if called == "local_scalar":
+        return _scalar(context, local_scalar(context, name, value, node), node)
     if called == "meta_var":
         argument = bind(context, value, ("value",))["value"]
         context.define(name, NamedValue(expression(context, argument)))
@@ -74,7 +92,7 @@ def let(
     value: ast.expr,
     node: ast.AnnAssign | ast.Assign,
     note: ast.expr | None = None,
-) -> Binding:
+) -> Binding | Stmt:
     """Parse `x: T.let[T.float32] = value`, or the older `x: T.float32 = value` and `x = value`.
 
     Raises:
@@ -82,7 +100,8 @@ def let(
     """
     if context.is_outer(name):
         raise context.error(
-            f"{name} has an outer value already, and a value can't be changed: use another name",
+            f"{name} has an outer value already, and a value can't be changed: use another name, "
+            f"or declare {name}: T.int32 = ... (or another type) there",
             node.targets[0] if isinstance(node, ast.Assign) else node.target,
             code="duplicate",
         )
@@ -90,6 +109,8 @@ def let(
     of = None if note is None else _let_dtype(context, note)
     if of is not None:
         computed = stored(context, name, of, computed, value)
+        if is_mutable(context, name, note):
+            return _scalar(context, declared(context, name, computed, node), node)
     var = Var(name, dtype_of(computed))
     context.define(name, NamedValue(var))
     return Binding(lambda body: context.at(Let(var, computed, body), node))
@@ -108,6 +129,19 @@ def _let_dtype(context: Context, note: ast.expr) -> DType | None:
     if name not in DTYPE_NAMED:
         raise context.error(f"expected T.let[T.float32] or the like{near(name, DTYPE_NAMED)}", note)
     return DTYPE_NAMED[name]
+
+
+def _scalar(context: Context, start: ScalarStart, node: ast.stmt) -> Binding | Stmt:
+    """Return a scalar's first value; outside of blocks, with the memory that it is in."""
+    if context.block_buffers is not None:
+        context.block_buffers.append(start.buffer)
+        return Evaluate(IntImm(0)) if start.store is None else start.store
+
+    def around(body: Stmt) -> Stmt:
+        inner = body if start.store is None else seq(start.store, body)
+        return context.at(Allocate(start.buffer, inner), node)
+
+    return Binding(around)
 
 
 def with_let(context: Context, node: ast.With, call: ast.Call, body: Body) -> Stmt:

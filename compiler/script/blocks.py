@@ -170,12 +170,13 @@ class _Head:
     ) -> BlockRealize:
         """Parse the rest, which is the computation, and build the block."""
         init = None
+        outer, self._context.block_buffers = self._context.block_buffers, self._buffers
         if self.init is not None:
             with self._context.scope():
                 init = body(self._context, self.init.body, self.init)
-        computed = self.block(
-            name, body(self._context, computation, origin), origin, init, is_root=False
-        )
+        inner = body(self._context, computation, origin)
+        self._context.block_buffers = outer
+        computed = self.block(name, inner, origin, init, is_root=False)
         predicate = TRUE if self.predicate is None else self.predicate
         return BlockRealize(tuple(self._values), predicate, self._context.at(computed, origin))
 

@@ -20,7 +20,7 @@ from compiler.ir.core.nodes import (
     Range,
     Var,
 )
-from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, dtype, string
+from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, string, vector_type
 from compiler.script.context import Context, NamedValue, call_name, dialect_name
 from compiler.script.error import ScriptError, near
 from compiler.script.expressions import constant_int, index, subscript
@@ -121,16 +121,38 @@ def declare(
     offset = _offset(context, name, arguments.get("elem_offset"), is_named=is_named)
     if source is None and isinstance(offset, IntImm) and offset.value == 0:
         offset = None  # a buffer of its own begins at its first element
+    element, lanes = _element(context, of, source)
+    strides = _strides(context, arguments.get("strides"))
+    if lanes > 1 and (strides or offset is not None):
+        raise context.error(
+            "a buffer of vectors has no strides and no offset", origin, code="unsupported"
+        )
+    shape = _shape(context, arguments, origin, source)
+    if lanes > 1 and arguments.get("shape") is not None:
+        shape = (*shape, IntImm(lanes))
     buffer = Buffer(
         Var(name, "handle"),
-        _shape(context, arguments, origin, source),
-        _default_dtype(source) if of is None else dtype(context, of),
+        shape,
+        element,
         _default_scope(source) if scope is None else string(context, scope, "a scope") or "global",
-        _strides(context, arguments.get("strides")),
+        strides,
         offset,
         0 if factor is None else _offset_factor(context, factor),
     )
+    if lanes > 1:
+        context.lanes_of_elements[buffer.data] = lanes
     return context.at(buffer, origin)
+
+
+def _element(
+    context: Context, of: ast.expr | None, source: BufferRegion | None
+) -> tuple[DType, int]:
+    """Return the type of the elements, and the number of lanes of each."""
+    if of is not None:
+        return vector_type(context, of)
+    if source is None:
+        return "float32", 1
+    return source.buffer.dtype, context.lanes_of_elements.get(source.buffer.data, 1)
 
 
 def _offset_factor(context: Context, node: ast.expr) -> int:
@@ -140,10 +162,6 @@ def _offset_factor(context: Context, node: ast.expr) -> int:
             f"an offset factor of {factor}: expected 0 to {MAX_OFFSET_FACTOR}", node
         )
     return 0 if factor == 1 else factor  # each offset is a multiple of one
-
-
-def _default_dtype(source: BufferRegion | None) -> DType:
-    return "float32" if source is None else source.buffer.dtype
 
 
 def _default_scope(source: BufferRegion | None) -> str:

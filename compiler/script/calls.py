@@ -16,7 +16,6 @@ from compiler.ir.core.intrinsics import INTRINSICS, result_dtype
 from compiler.ir.core.llvm_calls import spelled
 from compiler.ir.core.nodes import (
     ArithOp,
-    Broadcast,
     Buffer,
     Call,
     Cast,
@@ -27,12 +26,11 @@ from compiler.ir.core.nodes import (
     IntImm,
     LogicOp,
     Not,
-    Ramp,
     Select,
 )
 from compiler.ir.core.opaque import OPAQUE
 from compiler.ir.core.promotion import converted, is_anything
-from compiler.script.arguments import DTYPE_NAMED, bind, dtype
+from compiler.script.arguments import DTYPE_NAMED, bind, dtype, vector_type
 from compiler.script.arithmetic import arithmetic
 from compiler.script.context import Context, dialect_name
 from compiler.script.divisions import ceildiv, true_division, truncdiv, truncmod
@@ -41,9 +39,7 @@ from compiler.script.expressions import (
     choice,
     complement,
     condition,
-    constant_int,
     expression,
-    index,
     logical,
     pair,
 )
@@ -60,8 +56,8 @@ from compiler.script.special import (
     multiply_shift,
     opaque,
     reinterpret,
-    vector_type,
 )
+from compiler.script.vectors import broadcast, combined, half, ramp, shuffled
 
 Parser: TypeAlias = Callable[[Context, ast.Call], Expr]
 NamedParser: TypeAlias = Callable[[Context, ast.Call, str], Expr]
@@ -316,32 +312,18 @@ def _infinity(context: Context, node: ast.Call) -> Expr:
     return text_number(context, "inf", dtype(context, argument), argument)
 
 
-def _ramp(context: Context, node: ast.Call) -> Expr:
-    three = bind(context, node, ("base", "stride", "lanes"))
-    stride = constant_int(context, three["stride"], "a stride")
-    lanes = constant_int(context, three["lanes"], "a number of lanes")
-    context.has_vectors = True
-    return Ramp(index(context, three["base"]), stride.value, lanes.value)
-
-
-def _broadcast(context: Context, node: ast.Call) -> Expr:
-    two = bind(context, node, ("value", "lanes"))
-    lanes = constant_int(context, two["lanes"], "a number of lanes")
-    context.has_vectors = True
-    return Broadcast(expression(context, two["value"]), lanes.value)
-
-
 _OTHERS: dict[str, Parser] = {
-    "Broadcast": _broadcast,
+    "Broadcast": broadcast,
     "Cast": _cast,
     "Div": true_division,
     "Let": let_in,
     "Mod": truncmod,
     "Not": _not,
-    "Ramp": _ramp,
+    "Ramp": ramp,
     "Select": _select,
+    "Shuffle": shuffled,
     "bitwise_not": _complement,
-    "broadcast": _broadcast,
+    "broadcast": broadcast,
     "cast": _cast_to,
     "call_llvm_intrin": llvm_call,
     "call_llvm_pure_intrin": llvm_call,
@@ -357,16 +339,21 @@ _OTHERS: dict[str, Parser] = {
     "min_value": _limit,
     "popcount": population,
     "q_multiply_shift": multiply_shift,
-    "ramp": _ramp,
+    "ramp": ramp,
     "reinterpret": reinterpret,
     "truncdiv": truncdiv,
     "truncmod": truncmod,
+    "vectorcombine": combined,
+    "vectorhigh": half,
+    "vectorlow": half,
 }
 # Functions whose result has the type that they are given. Others compute it.
 _WITH_DTYPE = frozenset(
     {
         *("Cast", "call_llvm_intrin", "call_llvm_pure_intrin", "cast", "infinity", "max_value"),
-        *("min_value", "reinterpret", *OPAQUE, *FOREIGN),
+        *("min_value", "reinterpret", "vectorcombine", "vectorhigh", "vectorlow"),
+        *OPAQUE,
+        *FOREIGN,
     }
 )
 _FOREIGN = FOREIGN.keys() - _OTHERS.keys()

@@ -67,7 +67,24 @@ class ThreadBinding:
     tag: str
 
 
-Entity: TypeAlias = Buffer | BlockAxis | NamedValue | Handle | ThreadBinding
+@dataclass(frozen=True, slots=True)
+class MutableScalar:
+    """A named value that changes: the element of a buffer."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A buffer on the memory of another one, from an offset in its elements on."""
+
+    buffer: Buffer
+    memory: Buffer
+    offset: int
+    origin: ast.AST
+
+
+Entity: TypeAlias = Buffer | BlockAxis | NamedValue | MutableScalar | Handle | ThreadBinding
 
 
 class Context:
@@ -86,10 +103,17 @@ class Context:
         self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text uses
         # The buffers that allocated memory holds, by the memory's variable.
         self.memories: dict[Var, Buffer] = {}
+        # The views of memory that has several, by their own variables.
+        self.views: dict[Var, View] = {}
         # The functions that may be called, and the classes that hold them; None if the others of
         # the class are not parsed yet.
         self.functions: frozenset[str] | None = frozenset()
         self.modules: frozenset[str] = frozenset({"cls"})
+        # The names whose values change, and the buffers of the innermost block, if there is one.
+        self.changed_names: frozenset[str] = frozenset()
+        self.block_buffers: list[Buffer] | None = None
+        # The lanes of each element of buffers of vectors, whose last dimension they are.
+        self.lanes_of_elements: dict[Var, int] = {}
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The cache keeps the nodes alive, so that no id is used twice.

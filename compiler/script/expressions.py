@@ -25,7 +25,7 @@ from compiler.ir.core.nodes import (
     Select,
 )
 from compiler.script.arithmetic import combine
-from compiler.script.context import Context, Handle, ThreadBinding
+from compiler.script.context import Context, Handle, MutableScalar, ThreadBinding
 from compiler.script.error import described, near
 from compiler.script.extents import extent_between, same_type, strides_of
 from compiler.script.literals import match_types, number
@@ -146,9 +146,16 @@ def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.e
             f"{node.value.id} is not a buffer: it can't be indexed", node.value, code="type"
         )
     places = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    lanes = context.lanes_of_elements.get(buffer.data)
+    is_of_vectors = lanes is not None
+    if is_of_vectors:
+        ends = (ast.Constant(0), ast.Constant(lanes))
+        all_lanes = ast.Slice(*(ast.copy_location(end, node) for end in ends))
+        places.append(ast.copy_location(all_lanes, node))
     if len(places) != len(buffer.shape):
         raise context.error(
-            f"{node.value.id} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)",
+            f"{node.value.id} has {len(buffer.shape) - is_of_vectors} dimension(s), "
+            f"got {len(places) - is_of_vectors} index(es)",
             node,
             code="rank",
         )
@@ -260,6 +267,8 @@ def _name(context: Context, node: ast.Name) -> Expr:
             raise context.error(
                 f"{node.id} is not launched yet: T.launch_thread({node.id}, 4)", node
             )
+        case MutableScalar(buffer):
+            return Load(buffer, (IntImm(0),))
         case _:
             return context.value_of(entity, node)
 

@@ -17,10 +17,9 @@ from compiler.ir.core.llvm_calls import (
     without_suffix,
 )
 from compiler.ir.core.nodes import Call, Cast, Expr, IntImm, StringImm
-from compiler.script.arguments import bind, string
+from compiler.script.arguments import bind, string, vector_type
 from compiler.script.context import Context, call_name
 from compiler.script.expressions import expression
-from compiler.script.special import vector_type
 
 # The functions of LLVM that the dialect has by names of their own.
 _MATHEMATICS = {

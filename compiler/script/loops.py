@@ -9,7 +9,17 @@ from typing import TypeAlias
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_DEPTH
-from compiler.ir.core.nodes import Annotations, BinOp, Expr, For, IntImm, LoopKind, Stmt, Var
+from compiler.ir.core.nodes import (
+    Annotations,
+    BinOp,
+    Expr,
+    For,
+    IntImm,
+    LoopKind,
+    Stmt,
+    Var,
+    While,
+)
 from compiler.ir.core.promotion import converted
 from compiler.ir.text.names import Names
 from compiler.ir.text.print_expr import show_expr
@@ -17,7 +27,7 @@ from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.blocks import Body
 from compiler.script.context import BlockAxis, Context, ThreadBinding, call_name
 from compiler.script.error import near
-from compiler.script.expressions import constant_int, index, interval
+from compiler.script.expressions import condition, constant_int, index, interval
 from compiler.script.extents import extent_of
 
 _LOOPS: dict[str, LoopKind] = {
@@ -57,6 +67,19 @@ def loop(context: Context, node: ast.For, body: Body) -> Stmt:
         context.define(node.target.id, axis)
         inner = body(context, node.body, node)
     return context.at(For(axis.var, axis.extent, inner, kind, thread, notes), node)
+
+
+def while_loop(context: Context, node: ast.While, body: Body) -> Stmt:
+    """Parse `while condition:`.
+
+    Raises:
+        ScriptError: If the condition is none, or the loop has an else.
+    """
+    if node.orelse:
+        raise context.error("a loop has no else", node.orelse[0], code="unsupported")
+    holds = condition(context, node.test)
+    with context.scope():
+        return context.at(While(holds, body(context, node.body, node)), node)
 
 
 def _loop_name(call: ast.expr) -> str | None:

@@ -8,13 +8,12 @@ from dataclasses import replace
 
 from compiler.ir.core.expr_types import lanes_of
 from compiler.ir.core.nodes import Buffer, Expr, IntImm, Load, Ramp, Store, static_shape
-from compiler.ir.text.print_expr import show_expr
-from compiler.script.arguments import Arguments, bind
+from compiler.script.arguments import Arguments, bind, vector_type
 from compiler.script.buffers import DETAILS, declare
-from compiler.script.context import Context
+from compiler.script.context import Context, View
 from compiler.script.expressions import expression, index
 from compiler.script.literals import stored
-from compiler.script.special import vector_type
+from compiler.script.views import add_view
 
 _DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
 
@@ -25,12 +24,13 @@ def has_data(node: ast.Call) -> bool:
 
 
 def buffer_on(context: Context, name: str, node: ast.Call, origin: ast.AST) -> None:
-    """Parse `B = T.Buffer((4, 4), "float32", data=X)` of allocated memory `X`, and define `B`.
+    """Parse `B = T.Buffer((4, 4), "float32", data=X)` of some memory `X`, and define `B`.
 
-    The allocation then has the shape of `B`. A buffer of the shape of `X` is another name of it.
+    Allocated memory takes the shape of its first buffer, if that has its type and size. A buffer
+    of the shape of the memory is another name of it. Others are views.
 
     Raises:
-        ScriptError: If `X` has another size or type, or another shape already.
+        ScriptError: If `X` is no memory, or the view does not fit it.
     """
     arguments = bind(context, node, ("shape",), _DETAILS)
     given = arguments["data"]
@@ -41,32 +41,29 @@ def buffer_on(context: Context, name: str, node: ast.Call, origin: ast.AST) -> N
         buffer = context.at(replace(buffer, scope=memory.scope), origin)
     held = context.memories.get(memory.data, memory)
     if replace(buffer, data=held.data) == held:
-        context.define(name, held)
-        return
-    is_plain = (
-        not buffer.strides
+        lanes = context.lanes_of_elements.get(held.data)
+        if context.lanes_of_elements.get(buffer.data) == lanes:
+            context.define(name, held)
+            return
+    if _takes_over(context, buffer, memory):
+        context.memories[memory.data] = buffer
+        # What accesses the memory by its first name sees it as a view.
+        context.views[memory.data] = View(memory, buffer, 0, given)
+    else:
+        add_view(context, buffer, held, given)
+    context.define(name, buffer)
+
+
+def _takes_over(context: Context, buffer: Buffer, memory: Buffer) -> bool:
+    """Return whether allocated memory has no shape so far but one of the size of a buffer."""
+    return (
+        context.memories.get(memory.data) is memory
+        and (buffer.dtype, buffer.scope) == (memory.dtype, memory.scope)
+        and not buffer.strides
         and buffer.elem_offset is None
         and all(isinstance(extent, IntImm) for extent in (*buffer.shape, *memory.shape))
+        and math.prod(static_shape(buffer)) == math.prod(static_shape(memory))
     )
-    is_free = (
-        is_plain and isinstance(given, ast.Name) and context.memories.get(memory.data) is memory
-    )
-    if not is_free or (buffer.dtype, buffer.scope) != (memory.dtype, memory.scope):
-        shape = ", ".join(map(show_expr, held.shape))
-        raise context.error(
-            f"{name} is another view of {held.name}, of {held.dtype} and shape ({shape}): "
-            f"a buffer has one type and one shape",
-            given,
-            code="unsupported",
-        )
-    if _size(buffer) != _size(memory):
-        raise context.error(
-            f"{name} has {_size(buffer)} element(s), and {memory.name} {_size(memory)}",
-            given,
-            code="rank",
-        )
-    context.memories[memory.data] = buffer
-    context.define(name, buffer)
 
 
 def vector_load(context: Context, buffer: Buffer, node: ast.Call) -> Expr:
@@ -77,7 +74,8 @@ def vector_load(context: Context, buffer: Buffer, node: ast.Call) -> Expr:
     """
     arguments = bind(context, node, ("begin",), ("dtype",))
     of = arguments.get("dtype")
-    dtype, lanes = (buffer.dtype, 1) if of is None else vector_type(context, of)
+    of_elements = context.lanes_of_elements.get(buffer.data, 1)
+    dtype, lanes = (buffer.dtype, of_elements) if of is None else vector_type(context, of)
     if dtype != buffer.dtype:
         raise context.error(
             f"{buffer.name} has elements of {buffer.dtype}, not {dtype}", node, code="type"
@@ -102,7 +100,13 @@ def _elements(
 ) -> tuple[Expr, ...]:
     """Return the indices of some elements in a row."""
     begin = arguments["begin"]
-    places = begin.elts if isinstance(begin, ast.List | ast.Tuple) else [begin]
+    places = list(begin.elts) if isinstance(begin, ast.List | ast.Tuple) else [begin]
+    of_elements = context.lanes_of_elements.get(buffer.data)
+    if of_elements is not None:
+        if lanes != of_elements:
+            reason = f"{buffer.name} has elements of {of_elements} lanes, not of {lanes}"
+            raise context.error(reason, begin, code="type")
+        places.append(ast.copy_location(ast.Constant(0), begin))
     if len(places) != len(buffer.shape) or not places:
         reason = f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)"
         raise context.error(reason, begin, code="rank")
@@ -120,7 +124,3 @@ def _memory(context: Context, node: ast.expr) -> Buffer:
     if not isinstance(entity, Buffer):
         raise context.error("expected allocated memory, or the data of a buffer", node)
     return entity
-
-
-def _size(buffer: Buffer) -> int:
-    return math.prod(static_shape(buffer))

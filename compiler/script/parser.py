@@ -29,6 +29,7 @@ from compiler.script.calls import call
 from compiler.script.constants import Surroundings, inline_constants
 from compiler.script.context import Context, Handle, NamedValue, call_name, dialect_name
 from compiler.script.declared_calls import with_declared_calls
+from compiler.script.scalars import changed_names
 from compiler.script.source import Source
 from compiler.script.statements import statements
 from compiler.script.symbols import (
@@ -37,6 +38,7 @@ from compiler.script.symbols import (
     scalar_parameter,
     type_variable,
 )
+from compiler.script.views import join_views
 
 # A chosen bound: a call of a kernel passes one pointer for each parameter.
 _MAX_PARAMS = 256
@@ -223,8 +225,10 @@ def _function(context: Context, node: ast.FunctionDef) -> PrimFunc:
         if params.get(argument.arg, node) is None:
             expected = f'expected A = T.match_buffer({argument.arg}, (...), "float32")'
             raise context.error(f"parameter {argument.arg} has no buffer: {expected}", argument)
+    context.changed_names = changed_names(statements_left)
     parameters = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, parameters, root(context, statements_left, statements, node), attrs)
+    func = join_views(context, func)
     func = with_declared_calls(
         func, lambda block, call: context.at(block, context.source_node_of(call) or node)
     )

@@ -6,7 +6,7 @@ import ast
 
 from compiler.executor.functions import EXTERN, PACKED
 from compiler.ir.arith.simplify import simplify
-from compiler.ir.core.dtypes import DType, bits, is_float
+from compiler.ir.core.dtypes import bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.function_calls import call_function
 from compiler.ir.core.nodes import (
@@ -24,7 +24,7 @@ from compiler.ir.core.nodes import (
     StringImm,
 )
 from compiler.ir.core.opaque import OPAQUE
-from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
+from compiler.script.arguments import bind, string, vector_type
 from compiler.script.context import Context, NamedValue, call_name
 from compiler.script.error import near
 from compiler.script.expressions import constant_int, expression
@@ -281,16 +281,3 @@ def multiply_shift(context: Context, node: ast.Call) -> Expr:
     shifted = BinOp("*", x, IntImm(1 << left, "int64")) if left else x
     total = BinOp("+", BinOp("*", shifted, y), IntImm(1 << right - 1, "int64"))
     return Cast("int32", BinOp(">>", total, IntImm(right, "int64")))
-
-
-def vector_type(context: Context, node: ast.expr) -> tuple[DType, int]:
-    """Parse a type such as "int8x32": the type of an element, and the number of elements.
-
-    Raises:
-        ScriptError: If the text is not a type.
-    """
-    text = string(context, node, "a type")
-    base, separator, lanes = text.rpartition("x")
-    if base in DTYPE_NAMED and separator and lanes.isdecimal() and len(lanes) < 6:
-        return DTYPE_NAMED[base], int(lanes)
-    return dtype(context, node), 1

@@ -20,12 +20,13 @@ from compiler.script.bindings import (
 )
 from compiler.script.blocks import AXES, HEAD_CALLS, block, is_block
 from compiler.script.buffers import ALLOCATIONS
-from compiler.script.context import Context, call_name
+from compiler.script.context import Context, MutableScalar, call_name
 from compiler.script.error import ScriptError, described, near
 from compiler.script.expressions import condition, element, expression
 from compiler.script.literals import stored
-from compiler.script.loops import loop
+from compiler.script.loops import loop, while_loop
 from compiler.script.memory import vector_store
+from compiler.script.scalars import scalar_store
 from compiler.script.special import function_call, named_function
 from compiler.script.symbols import declare_symbol
 
@@ -61,8 +62,14 @@ def _statement(context: Context, node: ast.stmt) -> Stmt | Binding | None:  # no
             return _store(context, target, value, node)
         case ast.AugAssign(target=ast.Subscript() as target):
             return _update(context, target, node)
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)) if (
+            isinstance(scalar := context.get(name), MutableScalar)
+        ):
+            return scalar_store(context, scalar, node)
         case ast.For():
             return loop(context, node, statements)
+        case ast.While():
+            return while_loop(context, node, statements)
         case ast.If():
             return _if(context, node)
         case ast.With(items=[_]):
@@ -191,10 +198,9 @@ def _misplaced(context: Context, node: ast.stmt) -> ScriptError:
             return context.error("expected one name, or an element of a buffer", target)
         case ast.AugAssign(target=ast.Name(id=changed)):
             return context.error(
-                f"a value can't be changed: keep {changed} in a buffer of one element", node
+                f"a value can't be changed: declare {changed}: T.int32 = ... (or another type)",
+                node,
             )
-        case ast.While():
-            return context.error("expected a loop whose extent is known: for i in range(...)", node)
         case _:
             return context.error(
                 f"expected a statement of the dialect, got {described(node)}", node

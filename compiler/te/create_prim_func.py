@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.ir.core.limits import size_problem
@@ -49,20 +49,37 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
         name: The name of the function.
 
     Raises:
+        TypeError: If a parameter is neither a tensor nor a scalar.
         ValueError: If an input is not among the parameters, or a tensor is given twice.
         VerifyError: If the program is not legal, for example reads out of bounds.
     """
     return create_program(ops, name).func
 
 
+def parameters_of(ops: object) -> list[Tensor | Variable]:
+    """Return the parameters of a program: tensors and symbolic variables, or one tensor.
+
+    Raises:
+        TypeError: If one is something else.
+    """
+    given = list(ops) if isinstance(ops, Iterable) and not isinstance(ops, str) else [ops]
+    parameters: list[Tensor | Variable] = []
+    for op in given:
+        if not isinstance(op, Tensor | Variable):
+            raise TypeError(f"a parameter is a tensor or a symbolic variable, not {op!r}"[:200])
+        parameters.append(op)
+    return parameters
+
+
 def create_program(ops: Sequence[Tensor | Variable] | Tensor, name: str = "main") -> TensorProgram:
     """Do what `create_prim_func` does, and return what the parts of the program compute.
 
     Raises:
+        TypeError: As `create_prim_func`.
         ValueError: As `create_prim_func`.
         VerifyError: As `create_prim_func`.
     """
-    parameters = [ops] if isinstance(ops, Tensor) else list(ops)
+    parameters = parameters_of(ops)
     tensors = [op for op in parameters if isinstance(op, Tensor)]
     if len({id(op) for op in parameters}) != len(parameters):
         raise ValueError("a tensor is given twice as a parameter")

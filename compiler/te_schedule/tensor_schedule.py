@@ -21,7 +21,7 @@ from compiler.ir.core.spelling import Dialect
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.te.axis import TensorAxis
-from compiler.te.create_prim_func import create_program, needed
+from compiler.te.create_prim_func import create_program, needed, parameters_of
 from compiler.te.tensor import Compute, Extern, Operation, Placeholder, Scan, Tensor
 from compiler.te.value import Variable
 from compiler.te_schedule.error import StageError
@@ -220,13 +220,16 @@ class TensorSchedule:
             name: The name of the program.
 
         Raises:
-            StageError: If an output is not among the parameters, or a stage is computed under a
-                loop that does not exist any more.
+            StageError: If a parameter is neither a tensor nor a variable, if an output is not among
+                them, or a stage is computed under a loop that does not exist any more.
             ScheduleError: If a step is not legal for the program.
             ValueError: If an input is not among the parameters.
             VerifyError: If the program is not legal.
         """
-        parameters = self._default_args() if args is None else list(args)
+        try:
+            parameters = parameters_of(self._default_args() if args is None else args)
+        except TypeError as error:
+            raise StageError("s.to_schedule", str(error)) from error
         for output in (tensor for op in self.outputs for tensor in op.outputs):
             if not any(output is parameter for parameter in parameters):
                 reason = f"the output {output.name} is not among the parameters"

@@ -33,6 +33,7 @@ from compiler.ir.core.nodes import (
     Seq,
     Stmt,
     Store,
+    While,
     static_shape,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
@@ -212,7 +213,7 @@ def _statements(stmt: Stmt) -> int:
             return 1 + max(_statements(then), 0 if otherwise is None else _statements(otherwise))
         case For(_, extent, body):
             return _statements(body) * (extent.value if isinstance(extent, IntImm) else 1)
-        case Let(_, _, body) | Allocate(_, body):
+        case Let(_, _, body) | Allocate(_, body) | While(_, body):
             return 1 + _statements(body)
         case BlockRealize(_, _, block):
             return 1 + _statements(block.body) + (0 if block.init is None else 1)

@@ -26,9 +26,12 @@ from tests.property.generators.stripped import kinds_by_block, kinds_of, strippe
 from tests.property.generators.threads import THREADS
 from tests.property.generators.workloads import WORKLOADS
 
-# Blocks that contain blocks or loops, views, and threads; a block that computes elements twice; a
-# sum whose start is a block of its own, and becomes its init.
-_OTHERS = {"nested_sums", "point_views", "row_views", "tiled", "overcomputed", "masked", *THREADS}
+# Blocks that contain blocks or loops, views, threads, and `while`; a block that computes elements
+# twice; a sum whose start is a block of its own, and becomes its init.
+_OTHERS = {
+    *("nested_sums", "point_views", "row_views", "tiled", "overcomputed", "masked", "searched"),
+    *THREADS,
+}
 NAMES = [name for name in WORKLOADS if name not in _OTHERS]
 
 

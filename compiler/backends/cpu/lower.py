@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.analysis.while_loops import apart_from_while, has_while
 from compiler.ir.core.nodes import Buffer, Load, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
@@ -13,6 +14,7 @@ from compiler.passes.common.align_buffers import alignments_of
 from compiler.passes.common.check_indices import check_indices
 from compiler.passes.common.check_parameters import check_parameters
 from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
+from compiler.passes.common.error import LoweringError
 from compiler.passes.common.fixed_sizes import fix_sizes
 from compiler.passes.common.mark_pipelines import is_pipelined, mark_pipelines
 from compiler.passes.common.pipeline_loops import pipeline_loops
@@ -46,6 +48,7 @@ def lower_for_cpu(func: PrimFunc, target: CpuTarget) -> Stmt:
         LoweringError: If extents are symbolic, or threads can't run one after another.
     """
     body = _prepared(func)
+    _require_steps(body)
     return _finished(_lower_threads(body) if has_threads(body) else _lower_loops(body), target)
 
 
@@ -61,12 +64,13 @@ def lower_split(
         LoweringError: As `lower_for_cpu`.
     """
     body = _prepared(func)
+    _require_steps(body)
     if has_threads(body):
         return (), NOTHING, _finished(_lower_threads(body), target)
     realized, tiled = _realized(body)
     # The stages of a pipelined loop number its statements, so a copy can't leave it.
     has_pipelines = any(map(is_pipelined, walk_stmts(body)))
-    hoisted = () if has_pipelines else constant_copies(body, constants)
+    hoisted = () if has_pipelines or has_while(body) else constant_copies(body, constants)
     copies = tuple(tiled.get(copy, copy) for copy in hoisted)
     first, remaining = split_copies(realized.stmt, set(copies))
     others = {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies)
@@ -86,7 +90,18 @@ def _prepared(func: PrimFunc) -> Stmt:
     return mark_pipelines(resolve_views(check_indices(fix_sizes(func.body))))
 
 
+def _require_steps(body: Stmt) -> None:
+    """Refuse threads, which run one after another in steps, around a loop of unknown length."""
+    if has_threads(body) and has_while(body):
+        raise LoweringError("a `while` loop can't run in programs with loops of threads")
+
+
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
+    """Keep accumulators in registers, and the like; statements with a `while` stay as they are."""
+    return apart_from_while(stmt, lambda part: _improved(part, target))
+
+
+def _improved(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     stmt = drop_guards(bound_loops(split_partial_tiles(stmt)))
     stmt = scan_in_lanes(stmt, target.vector_bits)

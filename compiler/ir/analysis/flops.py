@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import children, substitute, walk, walk_stmts
@@ -73,7 +74,7 @@ class _Counter:
     var_values: Mapping[Var, Expr]
     steps: int
 
-    def stmt(self, stmt: Stmt) -> int:
+    def stmt(self, stmt: Stmt) -> int:  # noqa: C901 - one case a node
         match stmt:
             case Store():
                 return _expr(stmt.value) + _integer_operations(stmt)
@@ -86,6 +87,8 @@ class _Counter:
             case If(condition, then, otherwise):
                 sides = (self.stmt(then), 0 if otherwise is None else self.stmt(otherwise))
                 return _expr(condition) + max(sides)
+            case While(condition, body):
+                return _expr(condition) + self.stmt(body)  # at least one iteration, for all we know
             case For():
                 return self._loop(stmt)
             case BlockRealize(values, _, block):

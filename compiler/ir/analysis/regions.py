@@ -31,6 +31,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.visit import map_region, substitute, walk
 
@@ -145,6 +146,9 @@ class _RegionAccesses:
                 self.stmt(then)
                 if otherwise is not None:
                     self.stmt(otherwise)
+            case While(condition, body):
+                self._exprs(condition)
+                self.stmt(body)
             case For(var, extent, body):
                 self._exprs(extent)
                 if isinstance(extent, IntImm):

@@ -46,6 +46,7 @@ from compiler.ir.core.nodes import (
     Store,
     StringImm,
     Var,
+    While,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.visit import walk
@@ -114,7 +115,7 @@ def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
             encoder.func(node)
         case IRModule():
             encoder.module(node)
-        case Store() | Evaluate() | Let() | Seq() | If() | For() | BlockRealize() | Allocate():
+        case _ if isinstance(node, Stmt):
             encoder.stmt(node)
         case _ if isinstance(node, Expr):
             encoder.expr(node)
@@ -179,6 +180,10 @@ class _Encoder:
                 self.stmt(then)
                 if otherwise is not None:
                     self.stmt(otherwise)
+            case While(condition, body):
+                self._put("while")
+                self.expr(condition)
+                self.stmt(body)
             case For(var, extent, body, kind, thread, annotations):
                 self._put("for", kind, thread or "", var.dtype)
                 self.expr(extent)

@@ -36,6 +36,7 @@ from compiler.ir.core.nodes import (
     Store,
     StringImm,
     Var,
+    While,
 )
 
 
@@ -59,7 +60,7 @@ def _no_stmts(_: object) -> tuple[Stmt, ...]:
     return ()
 
 
-def _body(node: For | Let | Allocate) -> tuple[Stmt, ...]:
+def _body(node: While | For | Let | Allocate) -> tuple[Stmt, ...]:
     return (node.body,)
 
 
@@ -94,6 +95,7 @@ CHILDREN: dict[type, Callable[[Any], tuple[Expr | Stmt | Block, ...]]] = {
     Let: lambda node: (node.value, node.body),
     Seq: lambda node: node.stmts,
     If: _branches,
+    While: lambda node: (node.condition, node.body),
     For: lambda node: (node.extent, node.body),
     Block: lambda node: (node.body,) if node.init is None else (node.init, node.body),
     BlockRealize: lambda node: (*node.iter_values, node.predicate, node.block),
@@ -106,6 +108,7 @@ STATEMENTS_IN: dict[type, Callable[[Any], tuple[Stmt, ...]]] = {
     Let: _body,
     Seq: lambda node: node.stmts,
     If: lambda node: (node.then,) if node.otherwise is None else (node.then, node.otherwise),
+    While: _body,
     For: _body,
     BlockRealize: _bodies,
     Allocate: _body,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.ir.core.dtypes import DType, bits
 from compiler.ir.core.foreign import FOREIGN_LLVM
+from compiler.ir.core.lane_calls import SHUFFLE, picked_lanes
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_result
 from compiler.ir.core.nodes import (
     BinOp,
@@ -75,6 +76,8 @@ def _lanes_of_call(call: Call) -> int:
     match call:
         case Call("reinterpret", (value,), dtype):
             return max(1, lanes_of(value) * bits(dtype_of(value)) // bits(dtype))
+        case Call(name) if name == SHUFFLE:
+            return len(picked_lanes(call))
         case Call(name, (StringImm(function), *args), _) if name == LLVM_CALL:
             return llvm_result(function, [(dtype_of(arg), lanes_of(arg)) for arg in args])[1]
         case Call(name, (StringImm(text), *_), dtype) if name == FOREIGN_LLVM:

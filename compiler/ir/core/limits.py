@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from compiler.ir.core.nodes import Allocate, Block, BlockRealize, Expr, For, If, Let, Seq, Stmt
+from compiler.ir.core.nodes import (
+    Allocate,
+    Block,
+    BlockRealize,
+    Expr,
+    For,
+    If,
+    Let,
+    Seq,
+    Stmt,
+    While,
+)
 from compiler.ir.core.visit import children
 
 # Chosen bounds. Programs that anyone can send stay within them, so that no pass runs for minutes
@@ -16,6 +27,8 @@ MAX_NODES = 50_000
 MAX_DEPTH = 128
 # Python's parser accepts 99 levels of indentation; a class and a function enclose a program.
 MAX_NEST = 96
+# A chosen bound: four times the 64 bytes of an AVX-512 register, which hold the most lanes.
+MAX_LANES = 256
 MAX_OFFSET_FACTOR = 2**31 - 1
 
 
@@ -42,7 +55,7 @@ def size_problem(node: Expr | Stmt | Block) -> str | None:
 def _indents(parent: Expr | Stmt | Block, child: Expr | Stmt | Block) -> bool:
     """Return whether a part of a statement is printed with more indentation than the statement."""
     match parent:
-        case For() | If() | BlockRealize() | Allocate():
+        case For() | While() | If() | BlockRealize() | Allocate():
             return True
         case Block(init=init):
             return child is init

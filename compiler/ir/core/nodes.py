@@ -287,6 +287,14 @@ class If:
 
 
 @frozen
+class While:
+    """Run `body` again and again, as long as `condition` holds; it may never end."""
+
+    condition: Expr
+    body: Stmt
+
+
+@frozen
 class For:
     """Run `body` for `var` in 0, 1, ..., `extent` - 1, in the way of `kind`."""
 
@@ -361,7 +369,7 @@ Expr: TypeAlias = (
     | Ramp
     | Broadcast
 )
-Stmt: TypeAlias = Store | Evaluate | Let | Seq | If | For | BlockRealize | Allocate
+Stmt: TypeAlias = Store | Evaluate | Let | Seq | If | While | For | BlockRealize | Allocate
 
 TRUE = IntImm(1, "bool")
 FALSE = IntImm(0, "bool")

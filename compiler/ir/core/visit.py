@@ -39,6 +39,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     seq,
 )
 
@@ -205,6 +206,10 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C90
                 if parts[0] is cond and parts[1] is then and parts[2] is otherwise
                 else If(*parts)
             )
+        case While(condition, body):
+            new_condition, body = on_expr(condition), on_stmt(body)
+            is_same = new_condition is condition and body is stmt.body
+            return stmt if is_same else While(new_condition, body)
         case BlockRealize(values, predicate, block):
             new_values, new_predicate = _map_all(values, on_expr), on_expr(predicate)
             new_block = _map_block(block, on_stmt, on_expr)

@@ -29,6 +29,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     static_shape,
 )
 from compiler.ir.core.opaque import OPAQUE
@@ -89,7 +90,7 @@ class _Coverage:
                     self.stmt(otherwise, loops, values, (*conditions, Not(holds)))
             case For(var, IntImm(extent), body):
                 self.stmt(body, {**loops, var: extent}, values, conditions)
-            case For():
+            case For() | While():
                 pass
             case BlockRealize(iter_values, predicate, block):
                 iterators = zip(block.iter_vars, iter_values, strict=True)

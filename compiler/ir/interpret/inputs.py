@@ -27,6 +27,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     static_shape,
 )
 from compiler.ir.core.program import PrimFunc
@@ -148,6 +149,9 @@ class _FirstAccesses:
                 self.stmt(then)
                 if otherwise is not None:
                     self.stmt(otherwise)
+            case While(condition, body):
+                self._exprs(condition)
+                self.stmt(body)
             case For(_, _, body) | Allocate(_, body):
                 self.stmt(body)
             case BlockRealize(values, predicate, block):

@@ -36,6 +36,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import children, is_stmt, operands_of, statements_in, walk, walk_stmts
@@ -51,6 +52,9 @@ _ROUNDINGS_OF_CONVERSIONS = 1.0
 _GROWTHS = 8.0
 # A chosen bound: zeros are off by 1. Only long sums in a narrow type reach it.
 _LARGEST_TOLERANCE = 0.5
+
+# The assumed length of a sum in a loop of unknown length.
+_WHILE_TERMS = 64
 
 
 class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a value
@@ -321,6 +325,8 @@ def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:
                 yield math.prod(summed) if summed else 0
         case For():
             yield from _terms_of_loops(stmt.body, (*loops, stmt))
+        case While(_, body):
+            yield from (_WHILE_TERMS * max(terms, 1) for terms in _terms_of_loops(body, loops))
         case BlockRealize(_, _, block):
             yield from _terms_of_loops(block.body, ())
         case _:

@@ -10,6 +10,7 @@ from compiler.ir.arith.overflow import may_wrap
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.function_calls import FUNCTION_CALL
+from compiler.ir.core.lane_calls import SHUFFLE, picked_lanes
 from compiler.ir.core.llvm_calls import spelled
 from compiler.ir.core.nodes import (
     AnnotationDict,
@@ -100,6 +101,9 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             return text if dtype == "int32" else f'T.Cast("{dtype}", {text})'
         case Call("abs", args, dtype) if is_float(dtype):
             return _call("fabs", args, names)
+        case Call(name, (_, *vectors), _) if name == SHUFFLE:
+            printed = ", ".join(print_expr(vector, names) for vector in vectors)
+            return f"T.Shuffle([{printed}], {picked_lanes(expr)})"
         case Call("reinterpret" | "call_llvm_pure_intrin" as name, args, dtype):
             of = json.dumps(spelled(dtype, lanes_of(expr)))
             return f"T.{name}({', '.join((of, *(print_expr(a, names) for a in args)))})"

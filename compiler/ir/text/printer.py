@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect, Spelling, spelling_of
@@ -139,7 +140,7 @@ class _Printer:
             yield f'    # with {self._spelling.block}("{root.name}"):', func.body
         yield from self._block_body(root, 1)
 
-    def stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+    def stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:  # noqa: C901 - one case a node
         indent = "    " * depth
         match stmt:
             case Store(buffer, indices, value):
@@ -165,6 +166,10 @@ class _Printer:
                 yield from self.stmt(stmts[-1], depth)
             case If():
                 yield from self._branches(stmt, depth, "if")
+            case While(condition, body):
+                yield f"{indent}while {print_expr(condition, self._names)}:", stmt
+                with self._names.scope():
+                    yield from self.stmt(body, depth + 1)
             case For():
                 with self._names.scope():
                     yield from self._loops(stmt, depth)

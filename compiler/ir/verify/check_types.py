@@ -6,6 +6,8 @@ from compiler.ir.core.dtypes import bits, is_float, is_integer, wrapped
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.foreign import FOREIGN
 from compiler.ir.core.intrinsics import result_dtype
+from compiler.ir.core.lane_calls import SHUFFLE
+from compiler.ir.core.limits import MAX_LANES
 from compiler.ir.core.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result, spelled
 from compiler.ir.core.nodes import (
     BinOp,
@@ -27,12 +29,11 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     StringImm,
+    While,
 )
 from compiler.ir.core.opaque import OPAQUE, Opaque
 from compiler.ir.text.print_expr import show_expr
 
-# A chosen bound: four times the 64 bytes of an AVX-512 register, which hold the most lanes.
-MAX_LANES = 256
 _ON_FLOATS = frozenset({"+", "-", "*", "/", "min", "max"})
 
 
@@ -86,7 +87,7 @@ def check_types(node: Expr | Stmt) -> None:  # noqa: C901 - one case a node
         case Broadcast(value, lanes):
             _vector(lanes)
             _scalar(value, "what is copied into the lanes of a vector")
-        case If(condition, _, _) | BlockRealize(_, condition, _):
+        case If(condition, _, _) | While(condition) | BlockRealize(_, condition, _):
             _scalar(condition, "a condition")
             if dtype_of(condition) != "bool":
                 raise TypeProblem(f"expected a condition, got {dtype_of(condition)}")
@@ -122,6 +123,8 @@ def _check_call(call: Call) -> None:
                 raise TypeProblem(f"{of} can't be reinterpreted as {dtype}: {show_expr(call)}")
         case Call("likely", (condition,), "bool"):
             _condition(call, condition)
+        case Call(name, args, dtype) if name == SHUFFLE:
+            _check_shuffle(args, dtype)
         case Call(name, args, dtype) if name == LLVM_CALL:
             _check_llvm_call(args, dtype)
         case Call(name, args, dtype) if name in OPAQUE:
@@ -141,6 +144,24 @@ def _check_intrinsic(name: str, args: tuple[Expr, ...], dtype: str) -> None:
         raise TypeProblem(f"T.{error}") from None
     if dtype != expected:
         raise TypeProblem(f"T.{name} returns {expected} here, not {dtype}")
+
+
+def _check_shuffle(args: tuple[Expr, ...], dtype: str) -> None:
+    match args:
+        case (StringImm(text), first, *others):
+            vectors = [first, *others]
+            if any(dtype_of(vector) != dtype for vector in vectors):
+                of = ", ".join(dtype_of(vector) for vector in vectors)
+                raise TypeProblem(f"T.Shuffle takes vectors of one type, got {of}")
+            total = sum(map(lanes_of, vectors))
+            numbers = text.split()
+            for number in numbers:
+                if not number.isdecimal() or int(number) >= total:
+                    raise TypeProblem(f"T.Shuffle takes lane {number} of {total}")
+            if not 0 < len(numbers) <= MAX_LANES:
+                raise TypeProblem(f"a vector of {len(numbers)} lanes: expected 1 to {MAX_LANES}")
+        case _:
+            raise TypeProblem("T.Shuffle takes vectors, and the numbers of lanes")
 
 
 def _check_llvm_call(args: tuple[Expr, ...], dtype: str) -> None:

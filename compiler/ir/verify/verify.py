@@ -46,6 +46,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, walk
@@ -183,6 +184,10 @@ class _Verifier(Accesses):
                 self._stmt(then, facts.assuming(condition, pure=pure))
                 if otherwise is not None:
                     self._stmt(otherwise, facts.assuming(condition, holds=False, pure=pure))
+            case While(condition, body):
+                self.expr(condition, facts)
+                self.types(stmt)
+                self._stmt(body, facts.assuming(condition, pure=self._is_constant(condition)))
             case For():
                 self._loop(stmt, facts)
             case BlockRealize():

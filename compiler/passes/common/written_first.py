@@ -11,7 +11,17 @@ from compiler.ir.arith.facts import Facts
 from compiler.ir.arith.vectors import shifted
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Load, Logic, Var
+from compiler.ir.core.nodes import (
+    BinOp,
+    Compare,
+    Expr,
+    For,
+    IntImm,
+    Load,
+    Logic,
+    Var,
+    While,
+)
 from compiler.ir.core.visit import walk
 from compiler.passes.common.accesses import LoweredAccess, Span, loop_extents
 from compiler.passes.common.thread_loops import is_thread
@@ -154,6 +164,8 @@ def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> boo
     skip the store.
     """
     inside = store.path[depth:]
+    if any(isinstance(n, While) and all(n is not other for other in load.path) for n in inside):
+        return False  # the loop may end before its first iteration
     conditions = store.conditions(depth)
     if not conditions:
         return True

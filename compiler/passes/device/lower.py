@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from compiler.ir.analysis.resolve_views import resolve_views
-from compiler.ir.core.nodes import Stmt
+from compiler.ir.analysis.while_loops import has_while
+from compiler.ir.core.lane_calls import SHUFFLE
+from compiler.ir.core.nodes import Call, Stmt
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import walk_stmts
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.common.align_buffers import alignments_of
 from compiler.passes.common.check_indices import check_indices
 from compiler.passes.common.check_parameters import check_parameters
@@ -46,6 +48,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
         LoweringError: If the program can't run on such a GPU.
     """
     check_parameters(func)
+    _refuse_parts_of_cpus(func)
     func = bind_unbound(func)
     body = mark_swizzled(resolve_views(check_indices(func.body)))
     body, _ = unify_threads(mark_pipelines(body))
@@ -64,6 +67,13 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     program = list_launches(func, stmt, tuple(workspaces), place_shared(stmt))
     check_limits(program.kernels, limits)
     return program
+
+
+def _refuse_parts_of_cpus(func: PrimFunc) -> None:
+    if has_while(func.body):
+        raise LoweringError("a `while` loop is compiled for CPUs only")
+    if any(isinstance(node, Call) and node.name == SHUFFLE for node in walk(func.body)):
+        raise LoweringError("T.Shuffle is compiled for CPUs only")
 
 
 def _refuse_thread_reductions(stmt: Stmt) -> None:

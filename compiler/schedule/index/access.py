@@ -41,6 +41,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.visit import children, substitute, walk
 from compiler.schedule.tree.block_cache import by_identity
@@ -155,7 +156,7 @@ class _AccessCollector:
                 self._exprs((r.minimum, r.extent), context)
             self._views[match.buffer] = match.source
 
-    def stmt(self, stmt: Stmt, context: _BodyContext) -> None:
+    def stmt(self, stmt: Stmt, context: _BodyContext) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 self._exprs((*indices, value), context)
@@ -180,6 +181,9 @@ class _AccessCollector:
                 self.stmt(then, maybe)
                 if otherwise is not None:
                     self.stmt(otherwise, maybe)
+            case While(condition, body):
+                self._exprs((condition,), context)
+                self.stmt(body, replace(context, is_certain=False))
             case BlockRealize():
                 self._realize(stmt, context)
             case _:

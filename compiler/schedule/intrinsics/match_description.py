@@ -35,6 +35,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.visit import operands_of, same_operation, substitute, walk
 from compiler.ir.text.print_expr import show_expr
@@ -101,6 +102,9 @@ class Matcher:
                 self.expr(condition, expected)
                 self.stmt(then, then_too)
                 self._optional(otherwise, otherwise_too, "an else")
+            case While(condition, body), While(expected, body_too):
+                self.expr(condition, expected)
+                self.stmt(body, body_too)
             case Let(var, value, body), Let(expected_var, expected, body_too):
                 self.expr(value, expected)
                 self._bind(var, expected_var, None)

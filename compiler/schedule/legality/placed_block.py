@@ -24,6 +24,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.error import Refuse
@@ -215,7 +216,7 @@ def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
             )
         case Evaluate() | Let():
             exprs = (stmt.value,)
-        case If():
+        case If() | While():
             exprs = (stmt.condition,)
         case For():
             exprs = (stmt.extent,)

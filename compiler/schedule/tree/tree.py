@@ -32,6 +32,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     seq,
 )
 from compiler.ir.core.program import PrimFunc
@@ -261,6 +262,8 @@ def _with_child(parent: Stmt, old: Stmt, new: Stmt | None) -> Stmt | None:
             return BlockRealize(values, predicate, block_with_body(block, new))
         case If(condition, then, otherwise):
             return If(condition, new, otherwise) if then is old else If(condition, then, new)
+        case While(condition, _):
+            return While(condition, new)
         case Allocate(buffer, _):
             return Allocate(buffer, new)
         case Let(var, value, _):

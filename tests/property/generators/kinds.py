@@ -324,6 +324,36 @@ A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32"),
             C[vi, vj] = A[vi, vj] + T.float32(1)
 """
 
+# Loops of unknown length, with values of their own, and in the output
+
+SEARCHED = """
+A: T.Buffer(({n}, {m}), "float32"), N: T.Buffer(({n},), "int32"),
+         C: T.Buffer(({n}, {m}), "float32"), D: T.Buffer(({n}, {m}), "float32")):
+    B = T.alloc_buffer(({n}, {m}), "float32")
+    for i, j in T.grid({n}, {m}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid({n}, {m}):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            x: T.float32 = B[vi, vj]
+            step: T.int32 = 0
+            while x < T.float32(9) and step < 20:
+                step += 1
+                x += B[(vi + step) % {n}, vj] + T.float32(step)
+                if step > N[vi]:
+                    for k in range({m}):
+                        x += B[vi, k]
+            C[vi, vj] = x
+    for i, j in T.grid({n}, {m}):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj]
+            while D[vi, vj] < T.float32(5):
+                D[vi, vj] = D[vi, vj] + T.float32(2)
+"""
+
 TEXTS = {
     **THREADS,
     "ragged": RAGGED,
@@ -347,6 +377,7 @@ TEXTS = {
     "gather": GATHER,
     "chosen": CHOSEN,
     "declared": DECLARED,
+    "searched": SEARCHED,
 }
 
 

@@ -25,6 +25,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.visit import operands_of, walk
 
@@ -35,6 +36,8 @@ awake gain from 3 microseconds on; waking one takes as long again, or ten times 
 
 # About the length of a polynomial of `vector_math`.
 _CALL_INSTRUCTIONS = 25
+# A guess: loops of unknown length search, or iterate until a value is exact.
+_WHILE_ITERATIONS = 16
 
 
 class InstructionEstimate:
@@ -70,6 +73,8 @@ class InstructionEstimate:
                 return self._value(condition) + max(sides)
             case Let(_, value, body):
                 return self._value(value) + self.count(body)
+            case While(condition, body):
+                return _WHILE_ITERATIONS * (self._value(condition) + self.count(body))
             case For():
                 return self._loop(stmt)
             case Allocate(_, body):

@@ -39,6 +39,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     static_shape,
 )
 from compiler.ir.core.opaque import OPAQUE
@@ -58,8 +59,12 @@ from compiler.ir.interpret.evaluator.evaluate_threads import (
 )
 from compiler.ir.interpret.rounded_conversions import with_rounded_conversions
 from compiler.ir.interpret.run_call import CallProblem, run_call
+from compiler.ir.interpret.while_steps import WhileSteps
 
 __all__ = ["Array", "EvaluationError", "evaluate", "poisoned"]
+
+# A chosen limit: an iteration takes about 20 microseconds.
+_MAX_WHILE_STEPS = 1 << 18
 
 
 def evaluate(
@@ -73,7 +78,8 @@ def evaluate(
 
     Raises:
         EvaluationError: If an access is out of bounds, if loops bound to one thread axis differ
-            in extent, or if only some threads of a block reach a barrier.
+            in extent, if only some threads of a block reach a barrier, or if a `while` seems to
+            have no end.
     """
     func = with_rounded_conversions(func)
     memory: dict[Buffer, Array] = {}
@@ -101,6 +107,7 @@ class _Evaluator(ExpressionEvaluator):
         self.memory = memory
         self.kernels = kernels
         self.backwards = backwards
+        self.steps = WhileSteps(EvaluationError, _MAX_WHILE_STEPS)
         # Inside a kernel: its facts, its threads, and the axes whose loops have been entered.
         self.kernel: ThreadKernel | None = None
         self.all_threads: list[Thread] = []
@@ -124,6 +131,8 @@ class _Evaluator(ExpressionEvaluator):
                     self.run(child, threads)
             case If(condition, then, otherwise):
                 self._branch(condition, then, otherwise, threads)
+            case While(condition, body):
+                self._while(condition, body, threads)
             case For():
                 self._loop(stmt, threads)
             case BlockRealize():
@@ -142,6 +151,12 @@ class _Evaluator(ExpressionEvaluator):
             some = [t for t, h in zip(threads, holds, strict=True) if h == side]
             if branch is not None and some:
                 self.run(branch, some)
+
+    def _while(self, condition: Expr, body: Stmt, threads: list[Thread]) -> None:
+        running = threads
+        while running := [thread for thread in running if self.value(condition, thread)]:
+            self.steps.count()
+            self.run(body, running)
 
     def _effect(self, value: Expr, threads: list[Thread]) -> None:
         """Evaluate an opaque call for its effect; hints for passes have none."""

@@ -16,6 +16,7 @@ from compiler.ir.analysis.checked_indices import is_loaded
 from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, wrapped
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.intrinsics import INTRINSICS
+from compiler.ir.core.lane_calls import SHUFFLE, picked_lanes, place_of_lane
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function
 from compiler.ir.core.nodes import (
     BinOp,
@@ -146,6 +147,10 @@ class ExpressionEvaluator(ABC):
                 raw = np.array(self.lanes(inner, thread), dtype=dtype_of(inner))
                 number: Number = raw.view(dtype)[lane].item()
                 return number
+            case Call(name, (_, *vectors), _) if name == SHUFFLE:
+                picked = picked_lanes(call)[lane]
+                position, inner_lane = place_of_lane(picked, [lanes_of(v) for v in vectors])
+                return self.value(vectors[position], thread, inner_lane)
             case Call(name, (StringImm(function), *operands), dtype) if name == LLVM_CALL:
                 arguments = [self.lanes(operand, thread) for operand in operands]
                 reference = llvm_function(function).reference_for(dtype_of(operands[0]))

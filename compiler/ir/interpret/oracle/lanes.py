@@ -31,6 +31,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.opaque import OPAQUE
 from compiler.ir.core.visit import substitute, transform_expr, walk
@@ -152,7 +153,7 @@ class Touched:
                 for part in (block.init, block.body):
                     if part is not None:
                         self._stmt(part, {**values, **bound})
-            case For() | BlockRealize() | Allocate():
+            case For() | While() | BlockRealize() | Allocate():
                 raise NotLanesError
 
     def _exprs(self, values: Mapping[Var, Expr], *exprs: Expr) -> None:

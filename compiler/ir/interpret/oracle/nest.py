@@ -45,7 +45,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import substitute, walk
 from compiler.ir.interpret.oracle.lanes import Touched
-from compiler.ir.interpret.oracle.vectorized_eval import Array, ArrayEvaluator, Box
+from compiler.ir.interpret.oracle.vectorized_eval import Array, ArrayEvaluator, Box, has_vectors
 
 # The limit on the points of loops that are enumerated to find the values of iterators.
 _MAX_POINTS = 1 << 24
@@ -251,7 +251,7 @@ def _reduction(body: Stmt, stepped: AbstractSet[Var]) -> NestReduction | None:
             old = Load(buffer, indices)
         case _:
             return None
-    if old not in (lhs, rhs):
+    if old not in (lhs, rhs) or has_vectors(body):
         return None
     term = rhs if lhs == old else lhs
     places = {node for index in indices for node in walk(index)}

@@ -19,6 +19,7 @@ from compiler.ir.core.nodes import (
     Seq,
     Stmt,
     Store,
+    While,
 )
 from compiler.ir.core.visit import children, walk
 from compiler.ir.interpret.oracle.contraction import factors, stepped
@@ -98,6 +99,8 @@ class OraclePlan:
                 init = 0 if block.init is None else self.secs(block.init, lanes) / 8
                 around = 8 * _SECS_PER_NODE * (1 + len(block.iter_vars))
                 return around + init + self.secs(block.body, lanes)
+            case While():
+                return self.scalar_secs(stmt)
             case Allocate(_, body):
                 return self.secs(body, lanes)
             case _:
@@ -115,6 +118,9 @@ class OraclePlan:
     def _estimate_scalar_secs(self, stmt: Stmt) -> float:
         if isinstance(stmt, For):
             return _extent(stmt) * (_SECS_PER_SCALAR + self.scalar_secs(stmt.body))
+        if isinstance(stmt, While):
+            once = self._num_nodes(Evaluate(stmt.condition)) * _SECS_PER_SCALAR
+            return _UNKNOWN_EXTENT * (once + self.scalar_secs(stmt.body))
         if isinstance(stmt, Store | Evaluate):
             return self._num_nodes(stmt) * _SECS_PER_SCALAR
         parts = children(stmt.block if isinstance(stmt, BlockRealize) else stmt)
@@ -156,6 +162,8 @@ class OraclePlan:
     def _count_points(self, stmt: Stmt) -> int:
         if isinstance(stmt, For):
             return _extent(stmt) * self.points(stmt.body)
+        if isinstance(stmt, While):
+            return _UNKNOWN_EXTENT * self.points(stmt.body)
         if isinstance(stmt, Store | Evaluate):
             return 1
         inner = stmt.block if isinstance(stmt, BlockRealize) else stmt

@@ -10,12 +10,12 @@ import numpy as np
 from compiler.identity_cache import IdentityCache
 from compiler.ir.analysis.running_sum import running_sum
 from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import lanes_of
 from compiler.ir.core.library_calls import RegisteredCall, library_call
 from compiler.ir.core.nodes import (
     Allocate,
     Block,
     BlockRealize,
-    Broadcast,
     Buffer,
     Call,
     Evaluate,
@@ -25,11 +25,11 @@ from compiler.ir.core.nodes import (
     Let,
     Load,
     MatchBuffer,
-    Ramp,
     Seq,
     Stmt,
     Store,
     Var,
+    While,
     static_shape,
 )
 from compiler.ir.core.program import PrimFunc
@@ -43,17 +43,21 @@ from compiler.ir.interpret.oracle.oracle_memory import (
     unwritten,
 )
 from compiler.ir.interpret.oracle.oracle_plan import OraclePlan
-from compiler.ir.interpret.oracle.scalar_eval import Action, ScalarCode
+from compiler.ir.interpret.oracle.scalar_eval import Action, ScalarCode, can_run
 from compiler.ir.interpret.oracle.vectorized_eval import (
     LANE,
     Array,
     ArrayEvaluator,
     Box,
     OracleError,
+    has_vectors,
     rounded,
 )
 from compiler.ir.interpret.run_call import CallProblem, run_call
+from compiler.ir.interpret.while_steps import WhileSteps
 
+# A chosen limit: an iteration takes 1 to 3 microseconds.
+_MAX_WHILE_STEPS = 1 << 22
 _REDUCTIONS: dict[str, np.ufunc] = {
     "+": np.add,
     "*": np.multiply,
@@ -83,8 +87,10 @@ class OracleRun:
         for buffer in (*func.buffers, *func.root.alloc_buffers):
             if buffer not in inputs:
                 self._memory[buffer] = unwritten(buffer)
+        self._vectors: IdentityCache[Expr | Stmt, bool] = IdentityCache()
+        self._steps = WhileSteps(OracleError, _MAX_WHILE_STEPS)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
-        self._actions: IdentityCache[For, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
+        self._actions: IdentityCache[Stmt, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
         sums = (running_sum(s.block) for s in walk_stmts(func.body) if isinstance(s, BlockRealize))
         self._running_sums = frozenset(store for store in sums if store is not None)
         # New memory makes the functions that were built on the old memory invalid.
@@ -121,7 +127,12 @@ class OracleRun:
         }
 
     def _value(self, expr: Expr, frame: OracleFrame) -> Array:
-        return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
+        """Return the values of a scalar, which may be a part of a vector."""
+        if not self._vectors.find(expr, has_vectors):
+            return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
+        box = frame.box.joined(Box({LANE: 0}, {LANE: 1}))
+        array: Array = ArrayEvaluator(self._memory, box, frame.names).value(expr)[..., 0]
+        return array
 
     # Statements
 
@@ -142,6 +153,8 @@ class OracleRun:
                     inside = None if part is None else frame.where(lanes)
                     if part is not None and inside is not None:
                         self._stmt(part, inside)
+            case While():
+                self._while(stmt, frame)
             case For():
                 self._loop(stmt, frame)
             case BlockRealize():
@@ -173,12 +186,23 @@ class OracleRun:
             for index in range(extent):
                 self._stmt(loop.body, frame.named({loop.var: np.asarray(index)}))
 
-    def _scalars(self, loop: For, names: Names) -> None:
+    def _while(self, loop: While, frame: OracleFrame) -> None:
+        if can_run(loop):
+            self._scalars(loop, frame.names)
+            return
+        while self._value(loop.condition, frame).item():
+            self._steps.count()
+            self._stmt(loop.body, frame)
+            for buffer, array in self._wide.items():
+                array[...] = self._held(array, buffer)
+
+    def _scalars(self, loop: For | While, names: Names) -> None:
         """Run a loop one scalar at a time."""
         cached = self._actions.get(loop)
         if cached is None:
             widened: dict[Buffer, Array] = {}
-            cached = ScalarCode(self._memory, widened, self._running_sums).action(loop), widened
+            code = ScalarCode(self._memory, widened, self._running_sums, self._steps)
+            cached = code.action(loop), widened
             if not self._has_own_memory:
                 self._actions.put(loop, cached)
         action, widened = cached
@@ -243,8 +267,8 @@ class OracleRun:
 
     def _store(self, store: Store, frame: OracleFrame) -> None:
         box = frame.box
-        lanes = max((n.lanes for n in walk(store) if isinstance(n, Ramp | Broadcast)), default=0)
-        if lanes:
+        if self._vectors.find(store, has_vectors):
+            lanes = lanes_of(Load(store.buffer, store.indices))
             box = box.joined(Box({LANE: 0}, {LANE: lanes}))
         at = ArrayEvaluator(self._memory, box, frame.names)
         value = at.value(store.value)

@@ -44,9 +44,11 @@ from compiler.ir.core.nodes import (
     Store,
     StringImm,
     Var,
+    While,
 )
 from compiler.ir.core.visit import walk
 from compiler.ir.interpret.oracle.vectorized_eval import Array, rounded
+from compiler.ir.interpret.while_steps import WhileSteps
 
 Number: TypeAlias = Any  # an int, a float or a bool
 Env: TypeAlias = dict[Var, Number]
@@ -76,6 +78,7 @@ class ScalarCode:
         memory: The buffers, in wide types; the arrays must stay the same ones.
         widened: Receives the accumulating buffers, whose elements are not rounded yet.
         running_sums: The stores of running sums, which accumulate, too.
+        steps: Counts the iterations of `while` loops.
     """
 
     def __init__(
@@ -83,10 +86,13 @@ class ScalarCode:
         memory: Mapping[Buffer, Array],
         widened: MutableMapping[Buffer, Array],
         running_sums: AbstractSet[Store],
+        steps: WhileSteps,
     ) -> None:
         self._memory = memory
         self._widened = widened
         self._running_sums = running_sums
+        self._steps = steps
+        self._is_in_while = False
 
     def action(self, stmt: Stmt) -> Action:
         """Return a function that runs a statement."""
@@ -102,6 +108,8 @@ class ScalarCode:
             case If(condition, then, otherwise):
                 other = None if otherwise is None else self.action(otherwise)
                 return _choice(self.value(condition), self.action(then), other)
+            case While(condition, body):
+                return self._while(condition, body)
             case For(var, extent, body):
                 return _loop(var, self.value(extent), self.action(body))
             case BlockRealize():
@@ -155,8 +163,8 @@ class ScalarCode:
     def _store(self, store: Store) -> Action:
         buffer, array = store.buffer, self._memory[store.buffer]
         indices, value = [self.value(i) for i in store.indices], self.value(store.value)
-        is_sum = store in self._running_sums
-        if is_float(buffer.dtype) and (is_sum or Load(buffer, store.indices) in walk(store.value)):
+        is_sum = store in self._running_sums or Load(buffer, store.indices) in walk(store.value)
+        if is_float(buffer.dtype) and is_sum and not self._is_in_while:
             self._widened[buffer] = array
         else:
             value = _narrowed(value, buffer.dtype)
@@ -164,6 +172,19 @@ class ScalarCode:
         def run(env: Env) -> None:
             number = value(env)
             array[tuple([index(env) for index in indices])] = number
+
+        return run
+
+    def _while(self, condition: Expr, body: Stmt) -> Action:
+        """Return a loop in which each store rounds, since its length may depend on the values."""
+        was_in_while, self._is_in_while = self._is_in_while, True
+        holds, step, count = self.value(condition), self.action(body), self._steps.count
+        self._is_in_while = was_in_while
+
+        def run(env: Env) -> None:
+            while holds(env):
+                count()
+                step(env)
 
         return run
 

@@ -19,6 +19,7 @@ from compiler.ir.arith.affine import affine
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.intrinsics import INTRINSICS
+from compiler.ir.core.lane_calls import SHUFFLE, picked_lanes
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function
 from compiler.ir.core.llvm_functions import Reference
 from compiler.ir.core.nodes import (
@@ -37,9 +38,11 @@ from compiler.ir.core.nodes import (
     Not,
     Ramp,
     Select,
+    Stmt,
     StringImm,
     Var,
 )
+from compiler.ir.core.visit import walk
 
 Array: TypeAlias = NDArray[Any]
 
@@ -142,6 +145,11 @@ class Box:
         """Return the slice of the values `scale * var + offset`; the scale is positive."""
         first = scale * self.starts[var] + offset
         return slice(first, first + scale * (self.extents[var] - 1) + 1, scale)
+
+
+def has_vectors(node: Expr | Stmt) -> bool:
+    """Return whether an expression or a statement has parts with several lanes."""
+    return any(isinstance(part, Ramp | Broadcast) for part in walk(node))
 
 
 LANE = Var("lane")
@@ -287,6 +295,11 @@ class ArrayEvaluator:
             case Call("reinterpret", (value,), dtype):
                 vector = self._vector(value)
                 return self._squeezed(_reinterpreted(vector, dtype_of(value), dtype))
+            case Call(name, (_, *args), _) if name == SHUFFLE:
+                parts = [self._vector(a) for a in args]
+                outer = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+                whole = [np.broadcast_to(part, (*outer, part.shape[-1])) for part in parts]
+                return self._squeezed(np.concatenate(whole, axis=-1)[..., picked_lanes(call)])
             case Call(name, (StringImm(function), *args), dtype) if name == LLVM_CALL:
                 vectors = [self._vector(a) for a in args]
                 reference = llvm_function(function).reference_for(dtype_of(args[0]))

@@ -20,6 +20,7 @@ from compiler.ir.core.nodes import (
     Load,
     Stmt,
     Store,
+    While,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_expr, map_stmt, walk, walk_stmts
@@ -42,7 +43,13 @@ def _is_linear(stmt: Stmt, axis: ParallelAxis) -> bool:
     match stmt:
         case Store(buffer, _, value) if buffer in axis.dims:
             return _is_zero(value) or _degree(value, axis) == 1
-        case Store(_, _, value) | Let(_, value, _) | If(value, _, _) | Evaluate(value):
+        case (
+            Store(_, _, value)
+            | Let(_, value, _)
+            | If(value, _, _)
+            | While(value, _)
+            | Evaluate(value)
+        ):
             return _degree(value, axis) == 0
         case _:
             return True

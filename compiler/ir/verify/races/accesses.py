@@ -36,6 +36,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_expr, operands_of, walk, walk_stmts
@@ -146,6 +147,8 @@ class _RaceAccesses:
                 return self._branch(stmt, context)
             case For():
                 return self._loop(stmt, context)
+            case While():
+                return self._while(stmt, context)
             case Allocate(_, body):
                 return self.stmt(body, context)
             case BlockRealize():
@@ -204,6 +207,29 @@ class _RaceAccesses:
         body = self.stmt(loop.body, inside)
         self._bodies[number] = body
         return _Length(body.epochs * (1 if loop.thread else most), body.time * most)
+
+    def _while(self, loop: While, context: _Context) -> _Length:
+        """Walk a loop of unknown length: two iterations stand for all, none of which is certain.
+
+        No index depends on the number of the iteration.
+        """
+        number = self._num_loops
+        self._num_loops += 1
+        if number == len(self._bodies):
+            self._bodies.append(_Length(0, 0))
+        body, var = self._bodies[number], Var("iteration")
+        holds = self._resolved(loop.condition, context)
+        inside = replace(
+            self._under(holds, context),
+            ranges={**context.ranges, var: (0, 1)},
+            loops=(*context.loops, Loop(var, 2, "serial", None, number)),
+            epoch=_sum(context.epoch, body.epochs, var),
+            time=_sum(context.time, body.time, var),
+        )
+        self._loads((loop.condition,), inside)
+        inner = self.stmt(loop.body, inside.later(0, 1).having(holds))
+        self._bodies[number] = body = _Length(inner.epochs, inner.time + 1)
+        return _Length(2 * body.epochs, 2 * body.time)
 
     def _realize(self, realize: BlockRealize, context: _Context) -> _Length:
         """Walk a block: barriers surround it if all threads reach it."""

@@ -14,7 +14,8 @@
 Each statement becomes a block with an iterator for each loop around it (`iterators.py`). Loops are
 distributed over their statements where dependences allow it. The start of a sum becomes its init.
 An element that is overwritten in place gets a buffer for each value but the last, a small buffer
-that each iteration reuses gets room for all of them. Conditions become predicates.
+that each iteration reuses gets room for all of them. Conditions become predicates. A `while` stays
+whole (`while_nests.py`).
 
 The submitted program and its hash do not change: each schedule derives the same blocks again.
 """
@@ -27,6 +28,7 @@ from typing import Literal, TypeAlias, get_args
 
 from compiler.ir.analysis.regions import with_regions
 from compiler.ir.analysis.symbols import symbolic_vars
+from compiler.ir.analysis.while_loops import has_while
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -65,6 +67,7 @@ from compiler.schedule.rewrite.plain_loops.statements import (
     read_loops,
     statements_of,
 )
+from compiler.schedule.rewrite.plain_loops.while_nests import blocks_around_while
 from compiler.schedule.rewrite.plain_loops.widen_private import widen_private
 
 # A limit, because each statement is compared with each earlier one.
@@ -79,6 +82,8 @@ def derive_blocks(func: PrimFunc) -> PrimFunc:
     """
     if any(isinstance(stmt, BlockRealize) for stmt in walk_stmts(func.root.body)):
         return func
+    if has_while(func.body):
+        return _verified(blocks_around_while(func), func)
     plain = _with_allocations_outside(func)
     # Refuse what the analysis of private buffers can't read.
     read_loops(plain.root.body, stored_buffers(plain.body))
@@ -109,6 +114,14 @@ def derive_blocks(func: PrimFunc) -> PrimFunc:
         else:
             return derived
     raise UnderivableError(f"the blocks are not proved to be legal: {problem}", func) from problem
+
+
+def _verified(derived: PrimFunc, func: PrimFunc) -> PrimFunc:
+    try:
+        verify_but_for_races(derived)
+    except VerifyError as error:
+        raise UnderivableError(f"the blocks are not proved to be legal: {error}", func) from error
+    return derived
 
 
 def _with_allocations_outside(func: PrimFunc) -> PrimFunc:

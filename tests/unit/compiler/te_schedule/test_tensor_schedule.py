@@ -96,6 +96,10 @@ REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: s.cache_write([], "local"),
         "expected a tensor, or all outputs of one operation",
     ),
+    "a parameter that is no tensor": (
+        lambda s: s.to_schedule([A, B, 5]),
+        r"s\.to_schedule: a parameter is a tensor or a symbolic variable, not 5",
+    ),
     "an output that is no parameter": (
         lambda s: s.to_schedule([A]),
         r"s\.to_schedule: the output D is not among the parameters",

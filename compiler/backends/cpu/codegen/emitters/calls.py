@@ -19,6 +19,7 @@ from compiler.backends.cpu.codegen.text.instructions import Instructions, Regist
 from compiler.backends.cpu.codegen.text.types import scalar_type, type_suffix, vector
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.lane_calls import SHUFFLE, picked_lanes, place_of_lane
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function, llvm_result
 from compiler.ir.core.nodes import BinOp, Call, Expr, FloatImm, IntImm, StringImm
 from compiler.passes.cpu.scan_in_lanes import LAST, PREFIXES
@@ -50,7 +51,7 @@ class Calls:
     def _lanes(self, dtype: DType) -> Lanes:
         return Lanes(self._instructions, self._conversions, dtype)
 
-    def call(self, call: Call) -> RegisterValue:
+    def call(self, call: Call) -> RegisterValue:  # noqa: C901 - one case a function
         """Emit a call under the current bindings."""
         instructions = self._instructions
         has_polynomial = self._has_fma and scalar_type(call.dtype) == "float"
@@ -58,6 +59,8 @@ class Calls:
             return POLYNOMIALS[call.name](self._lanes("float32"), *map(self._value, call.args))
         if call.name in (PREFIXES, LAST):
             return self._across_lanes(call)
+        if call.name == SHUFFLE:
+            return self._shuffle(call)
         match expand(call):
             case Call("sigmoid", (x,), dtype):
                 scalar = scalar_type(dtype)
@@ -103,6 +106,28 @@ class Calls:
                 return lane_prefixes(self._instructions, op, scalar, x)
             case _:
                 return last_lane(self._instructions, scalar, x)
+
+    def _shuffle(self, call: Call) -> RegisterValue:
+        """Take lanes of vectors, one by one: LLVM makes shuffles of them."""
+        builder, scalar, vectors = (
+            self._instructions.builder,
+            scalar_type(call.dtype),
+            call.args[1:],
+        )
+        values, counts = list(map(self._value, vectors)), list(map(lanes_of, vectors))
+        picked = picked_lanes(call)
+        result, kind = "poison", vector(scalar, len(picked))
+        for lane, number in enumerate(picked):
+            position, inner = place_of_lane(number, counts)
+            element = values[position].name
+            if values[position].lanes > 1:  # otherwise all lanes are copies of one scalar
+                of = vector(scalar, counts[position])
+                element = builder.emit(f"extractelement {of} {element}, i32 {inner}")
+            if len(picked) == 1:
+                return RegisterValue(element, builder.depth)
+            inserted = f"insertelement {kind} {result}, {scalar} {element}, i32 {lane}"
+            result = builder.emit(inserted)
+        return RegisterValue(result, builder.depth, len(picked))
 
     def _llvm_call(self, name: str, operands: list[Expr], dtype: DType) -> RegisterValue:
         """Call a function of LLVM with exactly the lanes that its operands have."""

@@ -52,6 +52,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     static_int,
 )
 from compiler.passes.common.accesses import is_symbolic
@@ -106,7 +107,7 @@ class Statements:
         self._tiles = MatrixTiles(instructions, scope, expressions, frame, target)
         self._launch = launch
 
-    def run(self, stmt: Stmt) -> None:
+    def run(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         """Emit a statement at the end of the current level."""
         match stmt:
             case Store():
@@ -116,6 +117,8 @@ class Statements:
                     self.run(child)
             case If():
                 self._if(stmt)
+            case While():
+                self._while(stmt)
             case For():
                 self._for(stmt)
             case Allocate(buffer, body):
@@ -254,6 +257,28 @@ class Statements:
             return
         is_entered = self._instructions.icmp("sgt", "i64", count, RegisterValue("0", 0))
         self._guarded(is_entered, lambda: self.run_range(loop, "0", count.name))
+
+    def _while(self, loop: While) -> None:
+        """Emit a loop that tests its condition before each iteration."""
+        builder = self._builder
+        head, label, after = map(builder.fresh_name, ("head", "while", "after"))
+        builder.open(head)
+        test = self._expressions.value(loop.condition)
+        builder.open(label)
+        self.run(loop.body)
+        body, at_head = builder.close(), builder.close()
+        outer = builder.innermost
+        outer.lines += [
+            f"  br label %{head}",
+            f"{head}:",
+            *at_head.lines,
+            f"  br i1 {test.name}, label %{label}, label %{after}",
+            f"{label}:",
+            *body.lines,
+            f"  br label %{head}",
+            f"{after}:",
+        ]
+        outer.label = after
 
     def _is_vectorizable(self, loop: For) -> bool:
         return self._scope.num_lanes() == 1 and self._vectorization.num_lanes(loop) > 1

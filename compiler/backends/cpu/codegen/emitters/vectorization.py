@@ -10,6 +10,7 @@ from compiler.backends.cpu.codegen.emitters.scope import LaneRange
 from compiler.backends.cpu.codegen.operations.math_functions import POLYNOMIALS
 from compiler.identity_cache import IdentityCache
 from compiler.ir.core.dtypes import bits
+from compiler.ir.core.lane_calls import SHUFFLE
 from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
@@ -25,6 +26,7 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from compiler.ir.core.visit import substitute, uses, walk
 
@@ -76,7 +78,9 @@ class Vectorization:
 
 def _has_lanes(loop: For, nodes: Iterable[Expr | Stmt | Block], stores: list[Store]) -> bool:
     for node in nodes:
-        if isinstance(node, Allocate | Ramp | Broadcast):
+        if isinstance(node, Allocate | While | Ramp | Broadcast):
+            return False
+        if isinstance(node, Call) and node.name == SHUFFLE:
             return False
         if isinstance(node, For) and (node.kind == "parallel" or uses(node.extent, loop.var)):
             return False
