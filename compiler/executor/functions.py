@@ -57,7 +57,9 @@ _allowed: frozenset[str] | None = None  # None allows all
 
 
 @overload
-def register_func(name: str, *, num_outputs: int | None = None, override: bool = False) -> Any: ...
+def register_func(
+    name: str, *, num_outputs: int | None = None, override: bool = False
+) -> Callable[[_F], _F]: ...
 @overload
 def register_func(
     name: str, function: _F, *, num_outputs: int | None = None, override: bool = False
