@@ -29,7 +29,8 @@ from loopwright.cli.shared.output import (
 )
 from loopwright.cli.shared.where import server
 from service.wire.models import JobRead, JobState
-from service.wire.requests import MAX_SECONDS, MAX_TRIALS
+from service.wire.requests import MAX_SECONDS
+from service.wire.trial_limit import MAX_TRIALS
 
 jobs = typer.Typer(
     name="jobs",

@@ -48,8 +48,9 @@ from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.extras import load_extra
 from loopwright.workload import to_func
-from service.wire.requests import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
+from service.wire.requests import MAX_SECONDS, MAX_SEED, Strategy
 from service.wire.stop_reasons import stop_reason_in_words
+from service.wire.trial_limit import MAX_TRIALS
 from tuner.space.registry import built_in_rules
 
 

@@ -34,7 +34,8 @@ from loopwright.models.tuned_model import (
     tune_there,
 )
 from loopwright.user_warnings import warn_user
-from service.wire.requests import MAX_SEED, MAX_TRIALS
+from service.wire.requests import MAX_SEED
+from service.wire.trial_limit import MAX_TRIALS
 from tuner.replay import base_model
 
 _SMALL_BYTES = 8 << 10

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from compiler.driver import toolchain
 from loopwright.models.records import TuningRecords, stored_form
-from service.wire.requests import MAX_TASKS, MAX_TRIALS
+from service.wire.requests import MAX_TASKS
+from service.wire.trial_limit import MAX_TRIALS
 from tuner.candidate import Candidate
 from tuner.loop.search_loop import ROUND_SIZE
 from tuner.loop.tune import tune_tasks

@@ -29,7 +29,7 @@ from loopwright.models.model_search import (
 from loopwright.models.records import TuningRecords, open_records
 from loopwright.models.schedules import ProposedKernel, build_candidate
 from service.coordinator.measurer import WorkerMeasurer
-from service.wire.requests import MAX_TRIALS
+from service.wire.trial_limit import MAX_TRIALS
 from tuner.candidate import Candidate
 from tuner.replay.base_model import BaseModel
 from tuner.task import Task

@@ -29,7 +29,6 @@ from service.wire.models import JobState
 from service.wire.requests import (
     MAX_SCRIPT_CHARS,
     MAX_SECONDS,
-    MAX_TRIALS,
     MAX_WEIGHT,
     JobName,
     JobNote,
@@ -37,6 +36,7 @@ from service.wire.requests import (
     Strategy,
     Tags,
 )
+from service.wire.trial_limit import MAX_TRIALS
 from tuner.finish.contest import Outcome
 from tuner.loop.budget import StopReason
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from compiler.executor.package import MANIFEST, Package, read_package
 from loopwright.cli.shared.failure import InputError
-from service.wire.requests import MAX_SEED, MAX_TRIALS
+from service.wire.requests import MAX_SEED
+from service.wire.trial_limit import MAX_TRIALS
 
 Array: TypeAlias = NDArray[Any]
 

@@ -14,7 +14,7 @@ from loopwright.models.compilation import Compilation, Kernels
 from loopwright.models.records import open_records
 from loopwright.models.schedules import ProposedKernel, build_candidate, kernel_name
 from loopwright.models.tuned_model import faster_model
-from service.wire.requests import MAX_TRIALS
+from service.wire.trial_limit import MAX_TRIALS
 from tests.plan_runner import random_inputs_of
 from tests.targets import here
 from tuner.candidate import Candidate, default_candidate
