@@ -200,7 +200,8 @@ class JobRunner:
         if reason is StopReason.CANCELLED:
             return JobOutcome(job.id)
         result = SearchResult(search.rounds.trials(), reason, search.rounds.learned())
-        comparison, baselines, space = None, list[Baseline](), None
+        comparison, baselines = None, list[Baseline]()
+        space: WholeSpace | SpaceDistance | None = None
         try:
             num_schedules = measured_whole(search.task, result.trials, job.rules)
             comparison = finish(
