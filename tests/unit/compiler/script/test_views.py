@@ -13,6 +13,7 @@ from compiler.driver import build
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.oracle.oracle import interpret
+from compiler.ir.text.printer import script
 from compiler.schedule.schedule import Schedule
 from compiler.script import ScriptError, parse
 from tests.unit.compiler.script.round_trips import round_tripped
@@ -114,6 +115,25 @@ def test_a_dependence_between_views_keeps_the_order() -> None:
         np.testing.assert_array_equal(got, expected)
     with pytest.raises(ScriptError, match="race"):
         parse(text.replace("range(15)", "T.parallel(15)"))
+
+
+def test_a_block_that_calls_a_function_keeps_what_it_declares_of_other_buffers() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((64,), "uint8"), B: T.Buffer((64,), "uint8")):
+    X = T.allocate([64], "uint8", "global")
+    rows = T.Buffer((8, 8), "uint8", data=X)
+    row = T.Buffer((64,), "uint8", data=X)
+    rows[0, 0] = A[0]
+    with T.block("call"):
+        T.reads(A[0:64])
+        T.writes(B[0:64], row[0:64])
+        row[1] = A[0]
+        T.call_packed("my.copy", A.data, B.data)
+"""
+    printed = script(parse(text))
+    assert "T.reads(A[0:64])" in printed
+    assert "T.writes(B[0:64], rows[1])" in printed
 
 
 def test_a_parameter_is_seen_as_wider_elements() -> None:
