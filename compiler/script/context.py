@@ -75,7 +75,7 @@ class MutableScalar:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MemoryView:
     """A buffer on the memory of another one, from an offset in its elements on."""
 
     buffer: Buffer
@@ -104,7 +104,7 @@ class Context:
         # The buffers that allocated memory holds, by the memory's variable.
         self.memories: dict[Var, Buffer] = {}
         # The views of memory that has several, by their own variables.
-        self.views: dict[Var, View] = {}
+        self.views: dict[Var, MemoryView] = {}
         # The functions that may be called, and the classes that hold them; None if the others of
         # the class are not parsed yet.
         self.functions: frozenset[str] | None = frozenset()

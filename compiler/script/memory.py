@@ -10,7 +10,7 @@ from compiler.ir.core.expr_types import lanes_of
 from compiler.ir.core.nodes import Buffer, Expr, IntImm, Load, Ramp, Store, static_shape
 from compiler.script.arguments import Arguments, bind, vector_type
 from compiler.script.buffers import DETAILS, declare
-from compiler.script.context import Context, View
+from compiler.script.context import Context, MemoryView
 from compiler.script.expressions import expression, index
 from compiler.script.literals import stored
 from compiler.script.views import add_view
@@ -48,7 +48,7 @@ def buffer_on(context: Context, name: str, node: ast.Call, origin: ast.AST) -> N
     if _takes_over(context, buffer, memory):
         context.memories[memory.data] = buffer
         # What accesses the memory by its first name sees it as a view.
-        context.views[memory.data] = View(memory, buffer, 0, given)
+        context.views[memory.data] = MemoryView(memory, buffer, 0, given)
     else:
         add_view(context, buffer, held, given)
     context.define(name, buffer)

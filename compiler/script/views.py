@@ -43,7 +43,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_expr, map_stmt, walk
 from compiler.ir.text.print_expr import show_expr
-from compiler.script.context import Context, View
+from compiler.script.context import Context, MemoryView
 from compiler.script.error import ScriptError
 from compiler.script.extents import same_type
 
@@ -87,7 +87,7 @@ def add_view(context: Context, buffer: Buffer, memory: Buffer, origin: ast.AST) 
             origin,
             code="rank",
         )
-    context.views[buffer.data] = View(buffer, memory, offset, origin)
+    context.views[buffer.data] = MemoryView(buffer, memory, offset, origin)
 
 
 def join_views(context: Context, func: PrimFunc) -> PrimFunc:
@@ -99,24 +99,24 @@ def join_views(context: Context, func: PrimFunc) -> PrimFunc:
     views = [view for view in context.views.values() if _is_view(context, view, func)]
     if not views:
         return func
-    by_memory: dict[Buffer, list[View]] = {}
+    by_memory: dict[Buffer, list[MemoryView]] = {}
     for view in views:
         held = context.memories.get(view.memory.data, view.memory)
         by_memory.setdefault(held, []).append(view)
-    places: dict[Var, _Place] = {}
+    aliases: dict[Var, _Alias] = {}
     for held, views in by_memory.items():
         base = held if held in func.buffers else _base(held, views)
         if base is not held:
-            views.append(View(held, held, 0, views[0].origin))
+            views.append(MemoryView(held, held, 0, views[0].origin))
         for view in views:
             _require_elements(context, view, base)
-            places[view.buffer.data] = _Place(view.buffer, base, view.offset, view.origin)
-    body = _Joiner(context, places).stmt(func.body)
+            aliases[view.buffer.data] = _Alias(view.buffer, base, view.offset, view.origin)
+    body = _Joiner(context, aliases).stmt(func.body)
     assert isinstance(body, BlockRealize), "the root stays"
     return replace(func, body=body)
 
 
-def _is_view(context: Context, view: View, func: PrimFunc) -> bool:
+def _is_view(context: Context, view: MemoryView, func: PrimFunc) -> bool:
     """Return whether a buffer is not just the first name of memory, which nothing accesses."""
     if view.buffer.data not in context.memories:
         return True
@@ -125,7 +125,7 @@ def _is_view(context: Context, view: View, func: PrimFunc) -> bool:
     )
 
 
-def _base(held: Buffer, views: list[View]) -> Buffer:
+def _base(held: Buffer, views: list[MemoryView]) -> Buffer:
     """Return the buffer of allocated memory: a row of the narrowest elements."""
     dtypes: list[DType] = [held.dtype, *(view.buffer.dtype for view in views)]
     narrowest = min(dtypes, key=size_bytes)
@@ -133,7 +133,7 @@ def _base(held: Buffer, views: list[View]) -> Buffer:
     return Buffer(Var(held.name, "handle"), (IntImm(length),), narrowest, held.scope)
 
 
-def _require_elements(context: Context, view: View, base: Buffer) -> None:
+def _require_elements(context: Context, view: MemoryView, base: Buffer) -> None:
     of, to = view.buffer.dtype, base.dtype
     if of != to and (size_bytes(of) < size_bytes(to) or "bool" in (of, to)):
         raise context.error(
@@ -149,7 +149,7 @@ def _length(buffer: Buffer) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Alias:
     """A buffer, and the one that has its memory from an offset in elements on."""
 
     buffer: Buffer
@@ -166,20 +166,20 @@ class _Place:
 class _Joiner:
     """Rewrites a function; new nodes keep the positions of those that they replace."""
 
-    def __init__(self, context: Context, places: Mapping[Var, _Place]) -> None:
+    def __init__(self, context: Context, aliases: Mapping[Var, _Alias]) -> None:
         self._context = context
-        self._places = places
+        self._aliases = aliases
 
     def stmt(self, stmt: Stmt) -> Stmt:
         new = map_stmt(stmt, self.stmt, self.expr)
         match new:
-            case Store(buffer, indices, value) if buffer.data in self._places:
-                place = self._places[buffer.data]
-                if place.base.dtype != buffer.dtype:
-                    value = Call("reinterpret", (value,), place.base.dtype)
-                new = Store(place.base, self._indices(place, indices, stmt), value)
-            case Allocate(buffer, body) if buffer.data in self._places:
-                new = Allocate(self._places[buffer.data].base, body)
+            case Store(buffer, indices, value) if buffer.data in self._aliases:
+                alias = self._aliases[buffer.data]
+                if alias.base.dtype != buffer.dtype:
+                    value = Call("reinterpret", (value,), alias.base.dtype)
+                new = Store(alias.base, self._indices(alias, indices, stmt), value)
+            case Allocate(buffer, body) if buffer.data in self._aliases:
+                new = Allocate(self._aliases[buffer.data].base, body)
             case BlockRealize(values, predicate, block):
                 new = BlockRealize(values, predicate, self._block(block))
             case _:
@@ -189,43 +189,43 @@ class _Joiner:
     def expr(self, expr: Expr) -> Expr:
         new = map_expr(expr, self.expr)
         match new:
-            case Load(buffer, indices) if buffer.data in self._places:
-                place = self._places[buffer.data]
-                new = Load(place.base, self._indices(place, indices, expr))
-                if place.base.dtype != buffer.dtype:
+            case Load(buffer, indices) if buffer.data in self._aliases:
+                alias = self._aliases[buffer.data]
+                new = Load(alias.base, self._indices(alias, indices, expr))
+                if alias.base.dtype != buffer.dtype:
                     new = Call("reinterpret", (new,), buffer.dtype)
-            case Var() if new in self._places:
+            case Var() if new in self._aliases:
                 reason = f"{new.name} is one of several views of a memory: its address is not known"
-                raise self._error(reason, self._places[new])
+                raise self._error(reason, self._aliases[new])
             case _:
                 pass
         return self._at(new, expr)
 
     def _block(self, block: Block) -> Block:
         for match in block.match_buffers:
-            if match.source.buffer.data in self._places:
+            if match.source.buffer.data in self._aliases:
                 name = match.source.buffer.name
                 reason = f"a region of {name}, one of several views, is matched"
-                raise self._error(reason, self._places[match.source.buffer.data])
+                raise self._error(reason, self._aliases[match.source.buffer.data])
         bases = (
-            self._places[buffer.data].base if buffer.data in self._places else buffer
+            self._aliases[buffer.data].base if buffer.data in self._aliases else buffer
             for buffer in block.alloc_buffers
         )
         new = replace(block, alloc_buffers=tuple(bases))
         regions = (*block.reads, *block.writes)
-        if any(region.buffer.data in self._places for region in regions):
+        if any(region.buffer.data in self._aliases for region in regions):
             # Regions of other buffers may be declared, for calls that they are passed to.
-            reads = tuple(r for r in new.reads if r.buffer.data not in self._places)
-            writes = tuple(w for w in new.writes if w.buffer.data not in self._places)
+            reads = tuple(r for r in new.reads if r.buffer.data not in self._aliases)
+            writes = tuple(w for w in new.writes if w.buffer.data not in self._aliases)
             new = with_regions(replace(new, reads=reads, writes=writes))
         return self._at(new, block)
 
     def _indices(
-        self, place: _Place, indices: tuple[Expr, ...], at: Expr | Stmt
+        self, alias: _Alias, indices: tuple[Expr, ...], at: Expr | Stmt
     ) -> tuple[Expr, ...]:
         """Return the indices of an access in the buffer that has the memory."""
-        start, stride, lanes = self._position(place, indices, at)
-        ratio, extents = place.ratio, static_shape(place.base)
+        start, stride, lanes = self._position(alias, indices, at)
+        ratio, extents = alias.ratio, static_shape(alias.base)
         if ratio > 1 and lanes > 1 and stride != 1:
             raise self._error("lanes that are apart, of elements that are reinterpreted", at)
         start = simplify(BinOp("*", start, IntImm(ratio, dtype_of(start))))
@@ -239,16 +239,16 @@ class _Joiner:
             and simplify(BinOp("%", start, IntImm(length, dtype_of(start)))) == IntImm(0)
         )
         if not is_in_row:
-            raise self._error(f"lanes that may be in several rows of {place.base.name}", at)
+            raise self._error(f"lanes that may be in several rows of {alias.base.name}", at)
         return (*indices[:-1], Ramp(indices[-1], stride, length))
 
     def _position(
-        self, place: _Place, indices: tuple[Expr, ...], at: Expr | Stmt
+        self, alias: _Alias, indices: tuple[Expr, ...], at: Expr | Stmt
     ) -> tuple[Expr, int, int]:
         """Return the first element of an access, in a row, the distance of lanes, and the lanes."""
-        start: Expr = IntImm(place.offset)
+        start: Expr = IntImm(alias.offset)
         stride, lanes, step = 1, 1, 1
-        extents = static_shape(place.buffer)
+        extents = static_shape(alias.buffer)
         for index, extent in zip(reversed(indices), reversed(extents), strict=True):
             first = index.base if isinstance(index, Ramp) else index
             if isinstance(index, Ramp):
@@ -261,7 +261,7 @@ class _Joiner:
         return simplify(start), stride, lanes
 
     def _error(self, what: str, at: object) -> ScriptError:
-        origin = at.origin if isinstance(at, _Place) else self._context.source_node_of(at)
+        origin = at.origin if isinstance(at, _Alias) else self._context.source_node_of(at)
         assert origin is not None, "accesses are parsed from the text"
         reason = f"{what}: give each view of the memory the same shape and type"
         return self._context.error(reason, origin, code="unsupported")

@@ -112,6 +112,11 @@ _MODEL_SUMMARY = {
 }
 
 EXAMPLES: dict[str, Any] = {
+    "ShapesCreate": {
+        "workload": {"operator": "matmul:M,512,512"},
+        "ranges": {"M": [1, 512]},
+        **_SEARCH,
+    },
     "RemoteCreate": {"target": "cpu -mcpu=cortex-a72"},
     "RemoteCreated": {"id": "Ym9hcmQvd29ya2VyLTA.1f0c9a7e2b6d4853"},
     "BaselineRead": _BASELINE,

@@ -26,7 +26,7 @@ _INTERVAL_SECS = 0.1
 """Shortest time between two transactions: the delay of a trial against the cost of each. Chosen."""
 _MAX_TOGETHER = 256
 """Most sets of trials in a transaction: other writers wait for its end. Chosen."""
-_MAX_WAITING = 64
+MAX_WAITING = 64
 """Sets of trials of a job that wait: with more, its search waits, too. Four rounds; chosen."""
 _MAX_LABELLED = 65536
 """Sketches that are remembered as stored. Chosen."""
@@ -59,7 +59,7 @@ class TrialWriter:
         """
         job_id = trials.job_id
         with self._changed:
-            self._changed.wait_for(lambda: self._num_pending[job_id] < _MAX_WAITING)
+            self._changed.wait_for(lambda: self._num_pending[job_id] < MAX_WAITING)
             self._raise_error(job_id)
             self._num_pending[job_id] += 1
             self._waiting.append(trials)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.verify import VerifyError, verify_but_for_races
 from compiler.schedule.error import refusal
@@ -47,6 +49,14 @@ def unsafe_hide_buffer_access(
         if mode == "read"
         else replace(realize.block, writes=remaining)
     )
+    if symbolic_vars(func):
+        # The verifier proves regions of constant extents only.
+        accessed = access_regions(inner.body, inner.init, inner.match_buffers)
+        touched = {region.buffer for region in accessed[0 if mode == "read" else 1]}
+        for number in numbers:
+            if regions[number].buffer in touched:
+                name = regions[number].buffer.name
+                raise refuse(f"the block accesses {name}", realize, "dependence")
     new = replace_at(func, path, with_block(realize, inner))
     try:
         verify_but_for_races(new)

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from compiler import ops
+from compiler.ir.core.program import IRModule
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer
@@ -17,8 +18,10 @@ from tests.contracts.baseline_measurer import BaselineMeasurerContract
 from tests.contracts.comparer import ComparerContract
 from tests.contracts.measurement_store import make_candidate
 from tests.contracts.measurer import MeasurerContract
+from tests.contracts.module_measurer import ModuleMeasurerContract
 from tests.targets import here
 from tuner.candidate import Candidate
+from tuner.measurer.module_measurer import ModuleMeasurer
 from tuner.task import Task
 from workers.child.runner import ChildRunner
 
@@ -31,7 +34,7 @@ def workers() -> Iterator[WorkerMeasurer]:
         yield WorkerMeasurer(runner, libraries=["numpy"])
 
 
-class AllThree(MeasurerContract, ComparerContract, BaselineMeasurerContract):
+class AllFour(MeasurerContract, ComparerContract, BaselineMeasurerContract, ModuleMeasurerContract):
     @pytest.fixture
     def task(self) -> Task:
         return TASK
@@ -40,8 +43,14 @@ class AllThree(MeasurerContract, ComparerContract, BaselineMeasurerContract):
     def candidates(self) -> list[Candidate]:
         return [make_candidate(TASK, number) for number in range(3)]
 
+    def test_a_module_that_computes_something_else_has_an_error(
+        self, module_measurer: ModuleMeasurer, task: Task
+    ) -> None:
+        measurement = module_measurer.measure_module(task, IRModule((ops.matmul(8, 8, 16),)))
+        assert not measurement.ok
 
-class TestWorkerMeasurer(AllThree):
+
+class TestWorkerMeasurer(AllFour):
     @pytest.fixture
     def measurer(self, workers: WorkerMeasurer) -> WorkerMeasurer:
         return workers
@@ -54,8 +63,12 @@ class TestWorkerMeasurer(AllThree):
     def baseline_measurer(self, measurer: WorkerMeasurer) -> WorkerMeasurer:
         return measurer
 
+    @pytest.fixture
+    def module_measurer(self, measurer: WorkerMeasurer) -> WorkerMeasurer:
+        return measurer
 
-class TestHeartbeatMeasurer(AllThree):
+
+class TestHeartbeatMeasurer(AllFour):
     @pytest.fixture
     def measurer(self, workers: WorkerMeasurer, database: Database) -> HeartbeatMeasurer:
         job_id = uuid4()
@@ -68,4 +81,8 @@ class TestHeartbeatMeasurer(AllThree):
 
     @pytest.fixture
     def baseline_measurer(self, measurer: HeartbeatMeasurer) -> HeartbeatMeasurer:
+        return measurer
+
+    @pytest.fixture
+    def module_measurer(self, measurer: HeartbeatMeasurer) -> HeartbeatMeasurer:
         return measurer

@@ -9,6 +9,7 @@ from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cpu.chains.product_chains import ProductChains
 from tuner.space.rules.cpu.chains.row_chains import RowChains
 from tuner.space.rules.cpu.flat_columns import FlatColumns
+from tuner.space.rules.cpu.library_products import LibraryProducts
 from tuner.space.rules.cpu.matrix_vector import MatrixVector
 from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
 from tuner.space.rules.cpu.packed.packed_products import PackedProducts
@@ -45,6 +46,12 @@ class TestBuiltInRules(ScheduleRuleContract):
     @pytest.fixture
     def earlier(self, number: int) -> list[ScheduleRule]:
         return BUILT_IN[:number]
+
+
+class TestLibraryProducts(ScheduleRuleContract):
+    @pytest.fixture
+    def rule(self) -> ScheduleRule:
+        return LibraryProducts("blas")
 
 
 class TestOwnRule(ScheduleRuleContract):
