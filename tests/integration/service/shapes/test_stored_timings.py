@@ -39,10 +39,9 @@ class TestStoredTimings(MeasurerContract):
 
     @pytest.fixture
     def measurer(self, database: Database, behind: MemoryMeasurer) -> StoredTimings:
-        with TestClient(
-            create_app(Dependencies(database)), base_url="http://test/api/v1"
-        ) as client:
-            made = submit(client)
+        app = create_app(Dependencies(database))
+        with TestClient(app, base_url="http://test/api/v1") as client:
+            submit(client)
         owner = Owner.here()
         with database.write() as session:
             job = claims.claim(session, owner)[0]
