@@ -21,7 +21,7 @@ from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 
-TASK = Task(ops.matmul(8, 8, 8), Target("cpu"))
+TASK = Task(ops.matmul(8, 8, 8), Target("cpu -mcpu=znver3 -num-cores=1"))
 
 
 class TestStoredTimings(MeasurerContract):

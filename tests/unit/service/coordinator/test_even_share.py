@@ -44,7 +44,7 @@ def test_the_others_share_the_jobs_of_one_that_ended() -> None:
     assert second.poll(0.1, 40, 7, 2) == 7
 
 
-def test_jobs_that_nobody_else_takes_are_claimed_after_a_while() -> None:
+def test_jobs_that_no_other_takes_are_claimed_after_a_while() -> None:
     full, process = Process(seats=2), Process()
     assert full.poll(0.0, 8, 8, 2) == 2
     assert process.poll(0.0, 8, 6, 2) == 4
