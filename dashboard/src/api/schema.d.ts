@@ -3115,6 +3115,20 @@ export interface components {
          * @description A request for kernels that run a symbolic program at all sizes of ranges.
          *
          *     Sizes spread over the ranges are tuned as jobs of one group, each with the name, note and tags.
+         * @example {
+         *       "workload": {
+         *         "operator": "matmul:M,512,512"
+         *       },
+         *       "ranges": {
+         *         "M": [
+         *           1,
+         *           512
+         *         ]
+         *       },
+         *       "target": "cpu",
+         *       "max_trials": 200,
+         *       "seed": 0
+         *     }
          */
         ShapesCreate: {
             /** Name */
