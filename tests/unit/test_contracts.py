@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -39,11 +40,18 @@ def definitions() -> list[tuple[str, list[ast.stmt], set[str]]]:
             listed.append(
                 (".".join(file.relative_to(ROOT).with_suffix("").parts), tree.body, set())
             )
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef):
-                    bases = {ast.unparse(base).split("[")[0] for base in node.bases}
-                    listed.append((node.name, node.body, bases))
+            for node in classes(tree.body):
+                bases = {ast.unparse(base).split("[")[0] for base in node.bases}
+                listed.append((node.name, node.body, bases))
     return listed
+
+
+def classes(body: list[ast.stmt]) -> Iterator[ast.ClassDef]:
+    """Yield the classes of a module, and the classes inside them."""
+    for stmt in body:
+        if isinstance(stmt, ast.ClassDef):
+            yield stmt
+            yield from classes(stmt.body)
 
 
 def bodies() -> dict[str, dict[str, Shape]]:

@@ -11,6 +11,7 @@ import json
 import random
 from itertools import count
 from threading import Event
+from time import monotonic
 from typing import Any
 
 from dask.typing import Key
@@ -26,6 +27,11 @@ from workers.wire.remote_step import RemoteStep, decoded, encoded, read_answer
 
 _STEP_SECS = 150.0
 """Time limit of a step: a batch in progress, then the longest call. Chosen."""
+
+_LOOK_SECS = 1.0
+"""Time between two looks whether the worker of a step is still connected: Dask keeps a step for a
+worker that is gone, and waits for it. Chosen.
+"""
 
 
 class DaskSessions:
@@ -111,7 +117,7 @@ class DaskSessions:
                     retries=0,
                     workers=[worker.name.rpartition("/")[2]],
                 )
-                answer = future.result(timeout=_STEP_SECS)
+                answer = self._answer(future, worker)
         except AnswerError:
             raise
         except Exception as error:
@@ -122,6 +128,19 @@ class DaskSessions:
             if future is not None:
                 future.release()
         return answers.read_found(answer)
+
+    def _answer(self, future: Future[str], worker: WorkerFacts) -> str:
+        """Wait for the answer to a step as long as its worker is connected."""
+        end = monotonic() + _STEP_SECS
+        while True:
+            try:
+                return future.result(timeout=_LOOK_SECS)
+            except TimeoutError:
+                if monotonic() > end:
+                    raise
+                connected = {(w.name, w.pid) for w in self._workers.recent()}
+                if (worker.name, worker.pid) not in connected:
+                    raise ConnectionError("it is gone") from None
 
     def _key(self) -> Key:
         return f"session-{random.getrandbits(64):x}-{next(self._number)}"
