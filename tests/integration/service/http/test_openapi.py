@@ -36,7 +36,7 @@ from tests.integration.service.tuned import SPEC, tuned
 from workers.engine.engine import WorkerFacts
 
 MIN_CASES = 2_500
-RANDOM_CASES = 8
+RANDOM_CASES = 4
 """So many for each operation and mode, besides those at the edges."""
 EXPENSIVE = {
     "POST /api/v1/artifacts",
