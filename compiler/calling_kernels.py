@@ -21,7 +21,8 @@ from dataclasses import replace
 from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError
 from compiler.executor.artifact import Artifact
-from compiler.executor.call_plan import (
+from compiler.executor.error import ArtifactError
+from compiler.executor.functions.call_plan import (
     Arg,
     ArrayArg,
     CallPlan,
@@ -31,7 +32,6 @@ from compiler.executor.call_plan import (
     ValueArg,
     checked_function,
 )
-from compiler.executor.error import ArtifactError
 from compiler.executor.memory import ALIGNMENT
 from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.core.library_calls import RegisteredCall, passed_buffers, passed_regions

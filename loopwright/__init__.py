@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UnknownFunctionError,
     )
     from compiler.executor.executor import Executor
-    from compiler.executor.functions import register_func, remove_func
+    from compiler.executor.functions.registry import register_func, remove_func
     from compiler.executor.kernel import load_kernel
     from compiler.executor.kernel_file import load_kernels
     from compiler.executor.loading import load
@@ -254,7 +254,7 @@ _HOMES = {
         "ShapeError",
         "UnknownFunctionError",
     ),
-    "compiler.executor.functions": ("register_func", "remove_func"),
+    "compiler.executor.functions.registry": ("register_func", "remove_func"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
     "compiler.executor.kernel": ("load_kernel",),

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from .call_plan import CallPlan, KernelStep
 from .call_sizes import CallSizes
 from .dtypes import numpy_dtype
 from .error import ArtifactError
 from .extents import Extent
+from .functions.call_plan import CallPlan, KernelStep
 from .params import Param, Symbol, describe_kernel
 from .zip_reader import read_zip
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from .arrays import ArrayCheck, check_overlaps
 from .artifact import Artifact
-from .call_plan import CallPlanRunner
 from .cores import available_cores
 from .cpu_flags import cpu_flags
 from .dtypes import numpy_dtype
 from .error import ArgumentError, ArtifactError, PackageError
+from .functions.call_plan import CallPlanRunner
 from .loaded_code import LoadedCode
 from .machine import check_machine
 from .memory import address_of, aligned_empty

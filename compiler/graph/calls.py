@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.executor.call_plan import (
+from compiler.executor.error import ArtifactError, LibraryCallError
+from compiler.executor.functions.call_plan import (
     ArrayArg,
     CallStep,
     checked_function,
     run_function,
 )
-from compiler.executor.error import ArtifactError, LibraryCallError
-from compiler.executor.functions import PACKED
+from compiler.executor.functions.registry import PACKED
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from compiler.executor.functions import num_outputs_of
+from compiler.executor.functions.registry import num_outputs_of
 from compiler.ir.core.library_calls import library_call, whole
 from compiler.ir.core.nodes import TRUE, Block, BlockRealize, Buffer, Seq, Stmt, seq
 from compiler.ir.core.program import PrimFunc

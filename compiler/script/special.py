@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from compiler.executor.functions import EXTERN, PACKED
+from compiler.executor.functions.registry import EXTERN, PACKED
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of

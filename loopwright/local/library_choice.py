@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.executor.functions import BUILT_IN, registered_func
+from compiler.executor.functions.registry import BUILT_IN, registered_func
 from compiler.target.target import Target
 from loopwright.workload import check_names
 from tuner.candidate import Candidate

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
 
-from compiler.executor.functions import allow_only, allowed_functions
+from compiler.executor.functions.registry import allow_only, allowed_functions
 from service.common.errors import UnprocessableError
 from service.intake.shapes_text import read_shapes_here
 from service.intake.workload_text import look_here, read_here, space_here

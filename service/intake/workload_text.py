@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from compiler.executor.functions import allowed_functions, how_to_allow
+from compiler.executor.functions.registry import HOW_TO_ALLOW, allowed_functions
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.products import main_dtype
 from compiler.ir.analysis.structural import structural_equal, structural_hash
@@ -163,7 +163,7 @@ def _check_allowed(func: PrimFunc, pointer: str) -> None:
     allowed = allowed_functions()
     for name in library_functions(func.body):
         if name not in allowed:
-            raise _refused(f"function {func.name} calls {name!r}: {how_to_allow(name)}", pointer)
+            raise _refused(f"function {func.name} calls {name!r}: {HOW_TO_ALLOW}", pointer)
 
 
 def num_blocks(func: PrimFunc, pointer: str) -> int:

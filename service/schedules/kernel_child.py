@@ -17,7 +17,7 @@ from typing import Any
 from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError
 from compiler.driver import compile_kernel, emit
-from compiler.executor.functions import allow_only, allowed_functions
+from compiler.executor.functions.registry import allow_only, allowed_functions
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule

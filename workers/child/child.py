@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from compiler.backends.backend import BACKENDS, backend_of, device_of_process
 from compiler.driver import toolchain
-from compiler.executor.functions import allow_only, allowed_functions
+from compiler.executor.functions.registry import allow_only, allowed_functions
 from workers.child.memory_limit import OwnMemory
 from workers.child.parent_death import die_with_parent
 from workers.child.runner_session import start_runner

@@ -18,7 +18,7 @@ from typing import Self
 
 from compiler.backends.host_device import HostDevice
 from compiler.bounded_cache import BoundedCache
-from compiler.executor.functions import ALLOWED_VARIABLE, allowed_functions
+from compiler.executor.functions.registry import ALLOWED_VARIABLE, allowed_functions
 from compiler.runtime.measurement import ErrorKind, Measurement
 from workers.child.builders import Builders
 from workers.child.device_lock import DeviceLock

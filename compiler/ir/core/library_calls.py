@@ -5,8 +5,8 @@
         T.writes(Y[0:64])
         T.call_packed("my.scale", X.data, Y.data, 2)
 
-The block around a call declares what the call reads and writes. `compiler.executor.functions` has
-the functions; a program only names one.
+The block around a call declares what the call reads and writes. The functions are in
+`compiler.executor.functions.registry`; a program only names one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.executor.functions import EXTERN, PACKED
+from compiler.executor.functions.registry import EXTERN, PACKED
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Block,

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.executor.call_plan import (
+from compiler.executor.error import ArtifactError, LibraryCallError
+from compiler.executor.functions.call_plan import (
     ArrayArg,
     CallStep,
     ValueArg,
     checked_function,
     run_function,
 )
-from compiler.executor.error import ArtifactError, LibraryCallError
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.library_calls import RegisteredCall, passed_buffers
 from compiler.ir.core.nodes import Block, Buffer, Expr, StringImm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.executor.functions import EXTERN, PACKED
+from compiler.executor.functions.registry import EXTERN, PACKED
 from compiler.ir.core.foreign import FOREIGN_LLVM, foreign_calls
 from compiler.ir.core.nodes import StringImm
 from compiler.ir.core.program import PrimFunc

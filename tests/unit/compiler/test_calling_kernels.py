@@ -14,7 +14,7 @@ from compiler.backends.error import BuildError
 from compiler.driver import build, compile_kernel, lower
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArtifactError, LibraryCallError, UnknownFunctionError
-from compiler.executor.functions import register_func, remove_func
+from compiler.executor.functions.registry import register_func, remove_func
 from compiler.executor.kernel import LoadedKernel
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.program import PrimFunc

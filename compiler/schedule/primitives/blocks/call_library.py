@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.executor.functions import BUILT_IN, PACKED
+from compiler.executor.functions.registry import BUILT_IN, PACKED
 from compiler.ir.core.library_calls import whole
 from compiler.ir.core.nodes import (
     TRUE,

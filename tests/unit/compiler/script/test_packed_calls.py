@@ -7,7 +7,7 @@ import pytest
 
 from compiler.backends.error import BuildError
 from compiler.driver import build
-from compiler.executor.functions import register_func, remove_func
+from compiler.executor.functions.registry import register_func, remove_func
 from compiler.ir.core.program import IRModule
 from compiler.ir.modules.inline_calls import inline_calls
 from compiler.schedule.schedule import Schedule

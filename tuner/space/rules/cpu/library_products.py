@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.executor.functions import BUILT_IN
+from compiler.executor.functions.registry import BUILT_IN
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.blocks.call_library import NUM_THREADS

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from compiler.executor.functions import register_func
+from compiler.executor.functions.registry import register_func
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.extents import symbol
 from compiler.graph.nodes import Array, Constant, Graph, TensorType, constant

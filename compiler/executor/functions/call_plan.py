@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .dtypes import numpy_dtype
-from .error import ArtifactError, LibraryCallError
-from .functions import EXTERN, PACKED, LibraryFunction, registered_func
+from ..dtypes import numpy_dtype
+from ..error import ArtifactError, LibraryCallError
+from .registry import EXTERN, PACKED, LibraryFunction, registered_func
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

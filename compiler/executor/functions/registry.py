@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from .error import UnknownFunctionError
+from ..error import UnknownFunctionError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C_FUNCTION: Any = ctypes._CFuncPtr  # type: ignore[attr-defined]
@@ -51,6 +51,12 @@ each."""
 
 ALLOWED_VARIABLE = "LOOPWRIGHT_ALLOWED_FUNCTIONS"
 """The environment variable by which the owner of a server or worker allows functions by name."""
+
+HOW_TO_ALLOW = (
+    "programs of others call only the functions that the owner of the server names in"
+    f" ${ALLOWED_VARIABLE}"
+)
+"""What the owner of a server does to allow a function."""
 
 _registered: dict[str, LibraryFunction] = {}
 _allowed: frozenset[str] | None = None  # None allows all
@@ -149,7 +155,7 @@ def registered_func(name: str) -> LibraryFunction:
             library is not installed.
     """
     if _allowed is not None and name not in _allowed:
-        raise UnknownFunctionError(f"{name!r} is not allowed here: {how_to_allow(name)}")
+        raise UnknownFunctionError(f"{name!r} is not allowed here: {HOW_TO_ALLOW}")
     function = _registered.get(name)
     if function is not None:
         return function
@@ -165,14 +171,6 @@ def registered_func(name: str) -> LibraryFunction:
         raise UnknownFunctionError(f"{name!r} requires a library: {error}") from error
     built_in = getattr(library, name.rpartition(".")[2])
     return LibraryFunction(name, built_in, num_outputs=1, is_built_in=True)
-
-
-def how_to_allow(name: str) -> str:
-    """Return what the owner of a server does to allow a function."""
-    return (
-        "programs of others call only the functions that the owner of the server names in"
-        f" ${ALLOWED_VARIABLE}, such as {name!r}"
-    )
 
 
 def num_outputs_of(name: str) -> int | None:

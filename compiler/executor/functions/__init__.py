@@ -1,0 +1,1 @@
+"""Functions of libraries and of Python that kernels call."""
