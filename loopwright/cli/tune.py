@@ -105,6 +105,14 @@ def tune(
         list[str] | None,
         typer.Option(help="Schedule rule to use; may be repeated. Default: all."),
     ] = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Library whose products a schedule may call, blas or torch; may be repeated. The"
+            " kernel then requires it. Without a server only.",
+            show_default=False,
+        ),
+    ] = None,
     no_warm_start: Annotated[
         bool,
         typer.Option("--no-warm-start", help="Ignore models and schedules of earlier jobs."),
@@ -141,6 +149,7 @@ def tune(
         "seed": seed,
         "strategy": strategy.value,
         "rules": _validated_rules(rule or ()),
+        **({"libraries": library} if library else {}),
     }
     server_url = find_server(url, token)
     job_texts = {
@@ -152,6 +161,13 @@ def tune(
     }
     if server_url is None:
         _check_local(target, job_texts)
+        if library:
+            load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE).check_libraries(library)
+    elif library:
+        raise InputError(
+            f"--library runs without a server, and the one at {server_url} was found: stop it, or"
+            " call lw.tune(libraries=...) in Python"
+        )
     warm_start = not no_warm_start
     if len(texts) > 1:
         several = Several(texts, weight or None, target, options, job_texts)

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
 
 import typer
 
+from compiler.executor.error import UnknownFunctionError
 from compiler.target.target import Target
-from loopwright.cli.shared.failure import ExitCode
+from loopwright.cli.shared.failure import ExitCode, InputError
 from loopwright.cli.shared.output import err_console
 from loopwright.cli.shared.where import say_in_process
 from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome, baseline_read
 from loopwright.local import tune_result, tuning
+from loopwright.local.library_choice import LibraryChoice
 from loopwright.local.shapes_result import ShapesResult
 from loopwright.workload import to_func
 from service.wire.models import SpaceClaimRead
 from tuner.loop.budget import StopReason
 from tuner.loop.search_result import NothingMeasuredError
 from tuner.transfer.shape import shape_of
+
+
+def check_libraries(names: Collection[str]) -> None:
+    """Refuse libraries that no schedule can call here."""
+    try:
+        LibraryChoice.of(names)
+    except (ValueError, UnknownFunctionError) as error:
+        raise InputError(f"--library: {error}") from error
 
 
 def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:

@@ -265,14 +265,3 @@ def test_other_backends_and_stages_refuse_calls() -> None:
         lower(func, TARGET)
     with pytest.raises(BuildError, match="call no registered functions"):
         compile_kernel(func, "cuda -arch=sm_80")
-
-
-def test_names_are_taken_once() -> None:
-    with pytest.raises(ValueError, match=r"already registered as 'test.sort': pass override=True"):
-        register_func("test.sort", _sort)
-    with pytest.raises(ValueError, match=r"can't be registered as 'blas.matmul'"):
-        register_func("blas.matmul", _sort)
-    with pytest.raises(TypeError, match="expected a function, not a int"):
-        register_func("test.number", 3)  # type: ignore[call-overload]
-    with pytest.raises(KeyError, match=r"no function is registered as 'test.none'"):
-        remove_func("test.none")

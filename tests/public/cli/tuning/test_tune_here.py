@@ -47,6 +47,22 @@ def test_a_workload_is_tuned_here_and_its_kernel_written(no_server: str, tmp_pat
     np.testing.assert_array_equal(c, a @ a)
 
 
+def test_a_schedule_may_call_a_library(no_server: str) -> None:
+    tune = ["tune", "matmul:8,8,8", "--target", TARGET, "--max-trials", "2", "--library"]
+    ran = CliRunner().invoke(app, [*tune, "blas", "--json"])
+    assert ran.exit_code == 0, ran.stderr
+    assert json.loads(ran.stdout)["num_measured"] == 2
+    wrong = CliRunner().invoke(app, [*tune, "blass"])
+    assert (wrong.exit_code, "did you mean 'blas'?" in wrong.stderr) == (2, True), wrong.stderr
+
+
+def test_a_library_is_refused_with_a_server(server: Server) -> None:
+    ran = CliRunner().invoke(
+        app, ["tune", "matmul:8,8,8", "--library", "blas", "--url", server.url]
+    )
+    assert (ran.exit_code, "--library runs without a server" in ran.stderr) == (2, True), ran.stderr
+
+
 def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> None:
     at = ("--url", server.url)
     ran = loopwright("tune", str(SCRIPT), "--target", TARGET, "--max-trials", "4", *at)

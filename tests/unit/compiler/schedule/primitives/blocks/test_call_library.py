@@ -8,6 +8,7 @@ import pytest
 from compiler import ops
 from compiler.driver import build
 from compiler.ir.core.library_calls import library_functions
+from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
@@ -38,10 +39,14 @@ PRODUCTS = {
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_a_call_computes_the_product(name: str) -> None:
-    func = PRODUCTS[name]
+    check_call(PRODUCTS[name], "blas.matmul")
+
+
+def check_call(func: PrimFunc, function: str) -> None:
+    """Compare a kernel that calls a library for a product with the oracle."""
     sch = Schedule(func)
-    sch.call_library("C" if func.name == "main" else _product_of(sch), "blas.matmul")
-    assert library_functions(sch.func.body) == ("blas.matmul",)
+    sch.call_library("C" if func.name == "main" else _product_of(sch), function)
+    assert library_functions(sch.func.body) == (function,)
     inputs = random_inputs(func, 0)
     (output,) = interpret(func, inputs)
     expected = interpret(func, inputs)[output]
