@@ -186,9 +186,18 @@ def _implementation(
         if problem is not None:
             raise target.error(f"{buffer.name} of the intrinsic {problem}")
         views.append(MatchBuffer(buffer, source))
-    root = intrin.impl.root
+    root = _outermost(intrin.impl)
     viewed_root = replace(root, match_buffers=(*views, *root.match_buffers))
     return renewed_block(viewed_root, {realize.block.name for realize in blocks(target.func)})
+
+
+def _outermost(impl: PrimFunc) -> Block:
+    """Return the block that has the body of an implementation: of a call, not its root."""
+    root = impl.root
+    match root.body:
+        case BlockRealize((), block=Block(name="root") as declared):
+            return replace(declared, alloc_buffers=(*root.alloc_buffers, *declared.alloc_buffers))
+    return root
 
 
 def _view_problem(buffer: Buffer, source: BufferRegion, extents: Extents) -> str | None:

@@ -155,20 +155,25 @@ def test_a_matrix_of_a_batch_is_tensorized_where_it_lies() -> None:
     )
 
 
-def test_annotations_of_both_are_kept_those_of_the_block_first() -> None:
+@pytest.mark.parametrize(
+    "statement", ["C[0:8] = A[0:8]", 'T.call_extern("int32", "copy8", C.data, A.data)']
+)
+def test_annotations_of_both_are_kept_those_of_the_block_first(statement: str) -> None:
     desc = parse(f"""
 @T.prim_func
 def desc(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
 {COPY_BODY}
 """)
-    impl = parse("""
+    impl = parse(f"""
 @T.prim_func
 def impl(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
     with T.sblock("root"):
-        T.sblock_attr({"speed": 1, "power": 2})
-        C[0:8] = A[0:8]
+        T.reads(A[0:8])
+        T.writes(C[0:8])
+        T.sblock_attr({{"speed": 1, "power": 2}})
+        {statement}
 """)
-    TensorIntrin.register("copy", desc, impl)
+    TensorIntrin.register("copy", desc, impl, override=True)
     schedule = Schedule(parse(COPY))
     outer = schedule.blockize(schedule.get_loops("C")[1])
     schedule.annotate(outer, "speed", 3)
