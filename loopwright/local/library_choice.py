@@ -13,7 +13,7 @@ from tuner.candidate import Candidate
 from tuner.space.generate import design_space
 from tuner.space.own_rules import own_rules
 from tuner.space.registry import search_space_of
-from tuner.space.rules.cpu.library_products import LIBRARIES, library_rule
+from tuner.space.rules.cpu.library_calls import LIBRARIES, library_rule
 from tuner.space.rules.rule import rule_name
 from tuner.task import Task
 from tuner.trial import MeasuredTrial

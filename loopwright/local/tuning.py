@@ -172,10 +172,11 @@ def tune(
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
             `"exhaustive"` or `"random"`; see docs/search.md.
         rules: The names of the schedule rules that make the design space; by default all.
-        libraries: The libraries whose products a schedule may call: "blas" is NumPy's BLAS, "torch"
-            PyTorch. A call is measured first and competes as any candidate, so the result is not
-            slower than the library. A kernel that calls one requires it where it is loaded
-            (`Artifact.functions`), and can't be written for C: therefore none by default.
+        libraries: The libraries that a schedule may call for products and convolutions: "blas" is
+            NumPy's BLAS, "torch" PyTorch. A call is measured first and competes as any candidate,
+            so the result is not slower than the library. A kernel that calls one requires it where
+            it is loaded (`Artifact.functions`), and can't be written for C: therefore none by
+            default.
         warm_start: Earlier results. The search begins with the refitted best schedules of those for
             other shapes of the operator (or this one), and with a cost model that is trained on
             those for the same kind of CPU. In any case it uses the base model of the packaged

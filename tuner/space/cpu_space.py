@@ -10,7 +10,7 @@ from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cpu.chains.product_chains import ProductChains
 from tuner.space.rules.cpu.chains.row_chains import RowChains
 from tuner.space.rules.cpu.flat_columns import FlatColumns
-from tuner.space.rules.cpu.library_products import LIBRARIES, LibraryProducts
+from tuner.space.rules.cpu.library_calls import LIBRARIES, LibraryCalls
 from tuner.space.rules.cpu.matrix_vector import MatrixVector
 from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
 from tuner.space.rules.cpu.packed.packed_products import PackedProducts
@@ -58,7 +58,7 @@ CPU_SPACE = SearchSpace(
         SpatialBlocks(),
         DecomposeReductions(),
     ),
-    optional_rules=tuple(LibraryProducts(library) for library in LIBRARIES),
+    optional_rules=tuple(LibraryCalls(library) for library in LIBRARIES),
     feature_version=SCHEMA_VERSION,
     feature_names=FEATURE_NAMES,
     estimate="cycles.total",

@@ -45,7 +45,7 @@ class LibraryFunction:
     is_built_in: bool = False
 
 
-BUILT_IN = {"blas.matmul": "blas", "torch.matmul": "pytorch"}
+BUILT_IN = {"blas.matmul": "blas", "torch.matmul": "pytorch", "torch.conv2d": "pytorch"}
 """The functions of libraries by name, `LIBRARY.FUNCTION`, and the module beside this one that has
 each."""
 

@@ -113,11 +113,11 @@ class TensorMethods(Queries):
 
     @primitive()
     def call_library(self, block: BlockRV | str, function: str) -> None:
-        """Replace a product by a call of a library; see `primitives.blocks.call_library`.
+        """Replace a product or convolution by a call; see `primitives.blocks.call_library`.
 
         Args:
-            block: The product. Its loops are gone; its handle refers to the block with the call.
-            function: The function: `blas.matmul` is NumPy's, `torch.matmul` is PyTorch's.
+            block: The block. Its loops are gone; its handle refers to the block with the call.
+            function: `blas.matmul` of NumPy, `torch.matmul` or `torch.conv2d` of PyTorch.
 
         Raises:
             ScheduleError: If a requirement does not hold, or there is no such function.

@@ -9,7 +9,7 @@ from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cpu.chains.product_chains import ProductChains
 from tuner.space.rules.cpu.chains.row_chains import RowChains
 from tuner.space.rules.cpu.flat_columns import FlatColumns
-from tuner.space.rules.cpu.library_products import LibraryProducts
+from tuner.space.rules.cpu.library_calls import LibraryCalls
 from tuner.space.rules.cpu.matrix_vector import MatrixVector
 from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
 from tuner.space.rules.cpu.packed.packed_products import PackedProducts
@@ -48,10 +48,10 @@ class TestBuiltInRules(ScheduleRuleContract):
         return BUILT_IN[:number]
 
 
-class TestLibraryProducts(ScheduleRuleContract):
+class TestLibraryCalls(ScheduleRuleContract):
     @pytest.fixture
     def rule(self) -> ScheduleRule:
-        return LibraryProducts("blas")
+        return LibraryCalls("blas")
 
 
 class TestOwnRule(ScheduleRuleContract):
