@@ -30,7 +30,7 @@ def kept_runner(
 
     Args:
         device: The device to measure on; None for the cores of the CPU.
-        functions: The functions of libraries that candidates may call, by name.
+        functions: The functions that candidates may call, by name.
     """
     if device is not None or functions:
         with ChildRunner(device=device, functions=functions) as runner:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.executor.functions.registry import BUILT_IN, registered_func
+from compiler.ir.core.library_calls import library_functions
 from compiler.target.target import Target
 from loopwright.workload import check_names
 from tuner.candidate import Candidate
@@ -50,6 +51,11 @@ class LibraryChoice:
     def functions(self) -> tuple[str, ...]:
         """Return the names of the functions of the libraries."""
         return tuple(name for name in BUILT_IN if name.partition(".")[0] in self.libraries)
+
+    def called(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """Return the names of the functions that candidates may call: those of programs, too."""
+        own = (name for task in tasks for name in library_functions(task.func.body))
+        return tuple(dict.fromkeys((*self.functions, *own)))
 
     def rules(self, rules: Collection[str] | None, target: Target) -> Collection[str] | None:
         """Return the names of the rules of a search, with those that call the libraries.

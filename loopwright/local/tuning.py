@@ -192,7 +192,8 @@ def tune(
         OperatorError: If the operator is unknown.
         ScheduleError: If a program has no blocks, and none can be derived of its loops.
         TargetError: If the target is unknown, or this host can't measure kernels for it.
-        UnknownFunctionError: If a library is not installed.
+        UnknownFunctionError: If a library is not installed, or if a program calls a function of
+            this process that its child can't import.
         ValueError: If `strategy`, a rule or a library is unknown, a budget is not positive, the
             weights or trials do not fit the workloads, a shape is symbolic and has no range, a
             range is wrong, a module has several entries, or a call in it is not legal.
@@ -212,7 +213,7 @@ def tune(
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     # The child starts while this process makes the design space and loads the cost model.
     with (
-        kept_runner(device_for(goal), library_choice.functions) as runner,
+        kept_runner(device_for(goal), library_choice.called(tasks)) as runner,
         ExitStack() as stack,
     ):
         most_trials = _default_trials(tasks, rules) if max_trials is None else max_trials

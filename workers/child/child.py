@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from compiler.backends.backend import BACKENDS, backend_of, device_of_process
 from compiler.driver import toolchain
+from compiler.executor.functions.imported import import_functions
 from compiler.executor.functions.registry import allow_only, allowed_functions
 from workers.child.memory_limit import OwnMemory
 from workers.child.parent_death import die_with_parent
@@ -44,6 +45,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     """
     parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
     allow_only(allowed_functions())
+    import_functions()
     start_runner()  # another program, which this process may not start later
     lacks = confine()
     die_with_parent(parent)  # a new name space of users would have cleared the signal

@@ -18,6 +18,7 @@ from typing import Self
 
 from compiler.backends.host_device import HostDevice
 from compiler.bounded_cache import BoundedCache
+from compiler.executor.functions.imported import IMPORTED_VARIABLE, imports_of
 from compiler.executor.functions.registry import ALLOWED_VARIABLE, allowed_functions
 from compiler.runtime.measurement import ErrorKind, Measurement
 from workers.child.builders import Builders
@@ -45,8 +46,10 @@ _NUM_SLOTS = 4
 
 def _allowing(functions: Collection[str]) -> Mapping[str, str]:
     """Return the settings of a child whose candidates may call functions."""
+    if not functions:
+        return {}
     names = sorted({*functions, *allowed_functions()})
-    return {ALLOWED_VARIABLE: ",".join(names)} if functions else {}
+    return {ALLOWED_VARIABLE: ",".join(names), IMPORTED_VARIABLE: imports_of(functions)}
 
 
 class ChildRunner:
@@ -62,7 +65,8 @@ class ChildRunner:
         limits: The limits of a candidate whose request has none.
         worker: The name under which measurements are reported.
         device: The device to measure on; None for the cores of the CPU.
-        functions: Functions that candidates may call, besides those that the environment allows.
+        functions: Functions that candidates may call, besides those that the environment allows;
+            the child imports those of this process.
         child_module: The program of the child; tests run one whose kernels have faults.
     """
 
