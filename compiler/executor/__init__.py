@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         UnknownFunctionError,
     )
     from .executor import Executor
-    from .functions import register_func
+    from .functions.registry import register_func
     from .kernel import LoadedKernel, load_kernel
     from .kernel_file import load_kernels
     from .loading import load
@@ -60,7 +60,7 @@ _HOMES = {
     "load_kernel": "kernel",
     "load_kernels": "kernel_file",
     "read_package": "package",
-    "register_func": "functions",
+    "register_func": "functions.registry",
 }
 
 

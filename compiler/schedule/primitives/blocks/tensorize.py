@@ -193,11 +193,10 @@ def _implementation(
 
 def _outermost(impl: PrimFunc) -> Block:
     """Return the block that has the body of an implementation: of a call, not its root."""
-    root = impl.root
-    match root.body:
-        case BlockRealize((), block=Block(name="root") as declared):
-            return replace(declared, alloc_buffers=(*root.alloc_buffers, *declared.alloc_buffers))
-    return root
+    root, body = impl.root, impl.root.body
+    if not isinstance(body, BlockRealize) or body.iter_values or body.block.name != root.name:
+        return root
+    return replace(body.block, alloc_buffers=(*root.alloc_buffers, *body.block.alloc_buffers))
 
 
 def _view_problem(buffer: Buffer, source: BufferRegion, extents: Extents) -> str | None:

@@ -27,6 +27,7 @@ import json, os, sys
 import numpy as np
 import loopwright_runtime
 import loopwright_runtime.c_files.export
+assert all(getattr(loopwright_runtime, name) for name in loopwright_runtime.__all__)
 image = np.load("image.npy")
 result = loopwright_runtime.load("mnist.lwm").run({"image": image})["probabilities"]
 parallel = loopwright_runtime.load("parallel.lwm", num_threads=2)

@@ -6,7 +6,7 @@ import ctypes
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,8 +66,8 @@ def test_a_program_that_calls_a_function_of_a_module_is_tuned(negate: str) -> No
 
 
 @contextmanager
-def _registered(function: object) -> Iterator[str]:
-    register_func("test.here", function)  # type: ignore[type-var]
+def _registered(function: Callable[..., object]) -> Iterator[str]:
+    register_func("test.here", function)
     yield "test.here"
     remove_func("test.here")
 
