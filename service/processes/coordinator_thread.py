@@ -14,6 +14,7 @@ from service.webhooks.allowed_addresses import AllowedAddresses
 from service.webhooks.sender import WebhookSender
 from workers.engine.engine import ClusterAddress, NoSessionError
 from workers.libraries.load import chosen_libraries
+from workers.startup_objects import keep_startup_objects
 
 if TYPE_CHECKING:
     from service.coordinator.coordinators import Coordinators
@@ -123,3 +124,4 @@ class CoordinatorThread:
             self._workers.begin()
             coordinator.start()
             self._coordinator = coordinator
+            keep_startup_objects()

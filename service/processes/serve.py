@@ -34,6 +34,7 @@ from service.store.database.database import Database, open_database
 from service.webhooks.allowed_addresses import AllowedAddresses
 from workers.engine.engine import ClusterAddress, SessionEngine
 from workers.logs import configure_logs
+from workers.startup_objects import keep_startup_objects
 
 _log = structlog.get_logger()
 
@@ -111,7 +112,7 @@ def serve(
         server = _http_server(app)
         # Both take a while; requests are answered meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
-        threading.Thread(target=toolchains, daemon=True).start()  # imports what look-ups need
+        threading.Thread(target=_import_rest, daemon=True).start()
         background.start()
         announce(f"http://{_in_url(host)}:{bound_port}")
         _log.info("serving", host=host, port=bound_port, database=database.shown)
@@ -121,6 +122,12 @@ def serve(
         finally:
             _log.info("stopping")
             background.stop(STOP_SECS)
+
+
+def _import_rest() -> None:
+    """Import what look-ups need."""
+    toolchains()
+    keep_startup_objects()
 
 
 def _read_key(path: Path | None) -> SigningKey | None:

@@ -104,7 +104,6 @@ class BatchExchange(SchedulerPlugin):
             "op": protocol.RUN,
             "client": client,
             "number": number,
-            "priority": ticket["priority"],
             "work": work,
         }
         requester = f"{client}/{ticket['requester']}"

@@ -5,10 +5,14 @@ them. A batch goes to an idle worker if there is one. If a worker becomes idle w
 at others, one of those is recalled for it.
 
 Order: the highest priority; then the owner with the fewest batches at workers; then the requester
-of that owner with the fewest; then the oldest. So each owner gets as many workers as any other, and
-what an owner cannot use is left to the others (max-min fairness; D. Bertsekas and R. Gallager, Data
-Networks, 1992, section 6.5.2). A batch of a higher priority than those that wait at workers goes
-before them, to the worker that is expected to be free first.
+of that owner with the fewest; then the one whose last turn is longest ago. So each owner gets as
+many workers as any other, and what an owner cannot use is left to the others (max-min fairness; D.
+Bertsekas and R. Gallager, Data Networks, 1992, section 6.5.2). A batch of a higher priority than
+those that wait at workers goes before them, to the worker that is expected to be free first.
+
+An owner with few jobs has few batches, which would wait at workers as long as they run, and so use
+half of the workers that they could. So a batch of an owner with fewer running batches than another
+goes before one of the other that waits at a worker.
 """
 
 from __future__ import annotations
@@ -19,6 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 ItemT = TypeVar("ItemT")
+
+_OVERDUE = 2.0
+"""A batch that runs for so many times its expected time may hang: none is put behind it. Chosen."""
 
 
 @dataclass(eq=False, slots=True)
@@ -36,6 +43,8 @@ class Batch:
         worker: The worker that has it; None while it waits in the queue.
         is_dropped: Whether its client waits for it no more.
         is_recalled: Whether its worker was asked to return it.
+        is_ahead: Whether it is put before others at its worker, or runs there and none is: each
+            worker that is busy has one such batch.
     """
 
     client: str
@@ -48,6 +57,7 @@ class Batch:
     worker: str | None = None
     is_dropped: bool = False
     is_recalled: bool = False
+    is_ahead: bool = False
 
 
 @dataclass(slots=True)
@@ -89,8 +99,11 @@ class BatchQueue:
         # Workers with no batch and with one, those that have been so for longest first.
         self._idle: dict[str, None] = {}
         self._single: dict[str, None] = {}
+        # Those that run a batch, the one that began first in front.
+        self._busy: dict[str, None] = {}
         self._waiting: dict[_Key, deque[Batch]] = {}
         self._of_owner: Counter[str] = Counter()  # batches at workers
+        self._ahead_of_owner: Counter[str] = Counter()  # see `Batch.is_ahead`
         self._of_requester: Counter[str] = Counter()
         self._put_off: Counter[int] = Counter()  # priorities of batches that wait at workers
         self._num_recalled = 0
@@ -118,8 +131,8 @@ class BatchQueue:
         That which ran is lost. Those that waited there return to the queue, unless dropped.
         """
         batches = self._workers.pop(worker).batches
-        self._idle.pop(worker, None)
-        self._single.pop(worker, None)
+        for names in (self._idle, self._single, self._busy):
+            names.pop(worker, None)
         for position, batch in enumerate(batches):
             self._take_from_worker(batch, is_running=not position)
         for batch in reversed(batches[1:]):
@@ -157,14 +170,33 @@ class BatchQueue:
         worker = self._workers[name]
         is_running = worker.batches[0] is batch
         worker.batches.remove(batch)
+        if batch.is_ahead and not is_running:
+            self._put_ahead(worker.batches[0])
         self._take_from_worker(batch, is_running=is_running)
         if is_running:
+            self._busy.pop(name)
             worker.began_at = self._clock()
             if worker.batches:
                 # It has begun: if it was recalled, that came too late.
                 self._withdraw_recall(worker.batches[0])
                 _count(self._put_off, worker.batches[0].priority, -1)
+                self._begin(worker.batches[0], name)
         self._sort(name)
+
+    def _begin(self, batch: Batch, name: str) -> None:
+        """Note that a worker runs a batch from now on."""
+        self._busy[name] = None
+        self._put_ahead(batch)
+
+    def _put_ahead(self, batch: Batch) -> None:
+        if not batch.is_ahead:
+            batch.is_ahead = True
+            _count(self._ahead_of_owner, batch.owner, 1)
+
+    def _put_behind(self, batch: Batch) -> None:
+        if batch.is_ahead:
+            batch.is_ahead = False
+            _count(self._ahead_of_owner, batch.owner, -1)
 
     def _sort(self, name: str) -> None:
         """Put a worker among those with as many batches."""
@@ -180,6 +212,7 @@ class BatchQueue:
         batch.worker = None
         _count(self._of_owner, batch.owner, -1)
         _count(self._of_requester, batch.requester, -1)
+        self._put_behind(batch)
         if not is_running:
             _count(self._put_off, batch.priority, -1)
         self._withdraw_recall(batch)
@@ -204,16 +237,20 @@ class BatchQueue:
         while self._waiting:
             key = min(self._waiting, key=self._rank)
             name = next(iter(self._idle or self._single), None) or self._overtaken(key[0])
+            goes_ahead = name is None
+            name = name or self._overtaken_by_owner(key)
             if name is None:
                 return
-            batch = self._waiting[key][0]
-            self._remove(batch)
-            self._give(batch, name)
+            batches = self._waiting.pop(key)
+            batch = batches.popleft()
+            if batches:
+                self._waiting[key] = batches  # behind all others of its rank
+            self._give(batch, name, goes_ahead=goes_ahead)
         if len(self._idle) > self._num_recalled < self._put_off.total():
             self._recall_for_idle()
 
     def _rank(self, key: _Key) -> tuple[int, int, int]:
-        """Return the place of batches; among equal ones, those that came first are first."""
+        """Return the place of batches; the last turn of equal ones decides, by their order."""
         priority, owner, requester = key
         return -priority, self._of_owner[owner], self._of_requester[requester]
 
@@ -231,19 +268,46 @@ class BatchQueue:
             default=None,
         )
 
-    def _give(self, batch: Batch, name: str) -> None:
+    def _overtaken_by_owner(self, key: _Key) -> str | None:
+        """Return a worker where a batch of an owner with more running batches waits.
+
+        The one that has run its batch for longest, unless that may hang.
+        """
+        priority, owner, _ = key
+        num_ahead = self._ahead_of_owner[owner]
+        if num_ahead >= max(self._ahead_of_owner.values(), default=0):
+            return None
+        now = self._clock()
+        for name in self._busy:
+            runs, *waiting = self._workers[name].batches
+            if (
+                len(waiting) == 1
+                and waiting[0].priority == priority
+                and num_ahead < self._ahead_of_owner[waiting[0].owner]
+                and self._of_owner[owner] < self._of_owner[waiting[0].owner]
+                and now <= self._workers[name].began_at + _OVERDUE * runs.secs
+            ):
+                return name
+        return None
+
+    def _give(self, batch: Batch, name: str, *, goes_ahead: bool) -> None:
         batch.worker = name
         _count(self._of_owner, batch.owner, 1)
         _count(self._of_requester, batch.requester, 1)
         worker = self._workers[name]
+        # A worker begins its waiting batches in this order, too.
+        rank = batch.message["priority"] = batch.priority + 0.5 * goes_ahead
         if worker.batches:
-            # A worker begins its waiting batches in this order, too.
-            lower = (n for n, b in enumerate(worker.batches) if n and b.priority < batch.priority)
-            worker.batches.insert(next(lower, len(worker.batches)), batch)
+            later = (n for n, b in enumerate(worker.batches) if n and b.message["priority"] < rank)
+            worker.batches.insert(next(later, len(worker.batches)), batch)
             _count(self._put_off, batch.priority, 1)
+            if goes_ahead:
+                self._put_behind(worker.batches[0])
+                self._put_ahead(batch)
         else:
             worker.batches.append(batch)
             worker.began_at = self._clock()
+            self._begin(batch, name)
         self._sort(name)
         self._run(batch)
 

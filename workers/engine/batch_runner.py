@@ -13,7 +13,7 @@ from distributed import Worker
 from workers.engine import batch_protocol as protocol
 from workers.wire import answers
 
-_Waiting: TypeAlias = tuple[int, int, str, int, dict[str, str]]
+_Waiting: TypeAlias = tuple[float, int, str, int, dict[str, str]]
 """The negative priority, the order of arrival, the client and its number, the work."""
 
 
@@ -34,7 +34,7 @@ class BatchRunner:
         self._task: asyncio.Task[None] | None = None
         worker.stream_handlers |= {protocol.RUN: self._run, protocol.RECALL: self._recall}
 
-    def _run(self, client: str, number: int, priority: int, work: dict[str, str]) -> None:
+    def _run(self, client: str, number: int, priority: float, work: dict[str, str]) -> None:
         heapq.heappush(self._waiting, (-priority, next(self._order), client, number, work))
         if self._task is None:
             self._task = asyncio.create_task(self._work())

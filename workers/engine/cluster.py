@@ -25,6 +25,7 @@ from workers.engine.worker_index import take_worker_index
 from workers.health.ready_file import RENEW_SECS, ReadyFile
 from workers.health.self_test import self_test
 from workers.logs import configure_logs
+from workers.startup_objects import keep_startup_objects
 
 _BACK_SECS = 2.0
 """The delay before a host offers its workers again to a scheduler that disconnected."""
@@ -103,6 +104,7 @@ async def _schedule(
         extensions=EXTENSIONS,
     )
     async with scheduler:
+        keep_startup_objects()
         announce(scheduler.address)
         await _renew(ready, is_over, lambda: True)
 

