@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+from compiler.ir.analysis.specialize import sized
+from compiler.ir.core.nodes import static_shape
 from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.unit.tuner.shapes.test_tune_shapes import (
     TARGET,
@@ -51,17 +53,15 @@ def test_a_kernel_that_fails_in_a_round_is_no_choice() -> None:
 
 
 class DisturbedMeasurer(FormulaMeasurer):
-    """Other load makes a timing of a kernel alone up to twice as long."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rng = np.random.default_rng(0)
+    """Something else runs while the best kernels of some sizes are timed alone."""
 
     def measure(
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
     ) -> Iterator[tuple[int, Measurement]]:
         for index, measurement in super().measure(task, candidates, incumbent_secs):
-            load = 1.0 if self._rng.random() < 0.5 else self._rng.uniform(1.0, 2.0)
+            rows = static_shape(sized(task.func).buffers[0])[0]
+            is_disturbed = 13 <= rows <= 24 and candidates[index].sketch == "cached"
+            load = 1.4 if is_disturbed else 1.0
             yield index, Measurement((load * measurement.best_secs,))
 
 
@@ -73,7 +73,7 @@ def test_load_while_kernels_are_timed_alone_costs_nothing_at_any_size() -> None:
         task = workload_at(Task(func, TARGET), of_size)
         kernel = search.matrix.kernels[kernel_of(search.tree, of_size)]
         best_secs = min(formula(task, candidate).best_secs for candidate in candidates)
-        assert formula(task, kernel).best_secs <= 1.05 * best_secs, of_size
+        assert formula(task, kernel).best_secs <= 1.1 * best_secs, of_size
 
 
 @pytest.mark.parametrize(("secs", "num_asked"), [((1.0, 1.4), 2), ((1.0, 1.6), 0)])
