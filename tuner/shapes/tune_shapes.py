@@ -49,6 +49,11 @@ TIMED_SIZES = 24
 """Sizes spread over the ranges that kernels are timed at, besides those that are tuned: about three
 in each doubling from 1 to 512. Chosen.
 """
+TILES = (4, 5, 6, 7, 8)
+"""Innermost tiles that the best schedule of each size is tried with besides its own: a size is fast
+with tiles that nearly divide it, and of 13 rows tiles of 6 compute 18. Chosen: tiles whose sums are
+kept in registers.
+"""
 
 
 class ShapeMeasurer(Measurer, Comparer, Protocol):
@@ -118,7 +123,8 @@ def carried_over(
         func: The symbolic program.
         trials: The trials of each tuned size.
         sizes: The tuned sizes.
-        best_of_each: How many schedules of each size.
+        best_of_each: How many schedules of each size. Only of the greatest number, the best comes
+            with other innermost tiles, too.
         affords: Returns whether there is time for so many seconds more: the best of each size come
             first.
     """
@@ -127,12 +133,15 @@ def carried_over(
         for measured in trials
     ]
     kernels: dict[str, Candidate] = {}
-    for rank, (of_size, correct) in product(range(best_of_each), zip(sizes, best, strict=True)):
+    forms: list[tuple[int, int | None]] = [(rank, None) for rank in range(best_of_each)]
+    if best_of_each == BEST_OF_EACH:
+        forms += [(0, tile) for tile in TILES]
+    for (rank, tile), (of_size, correct) in product(forms, zip(sizes, best, strict=True)):
         if not affords(0.0):
             break
         try:
             trial = correct[rank]
-            trace = symbolic_trace(trial.candidate.trace, func, dict(of_size.items()))
+            trace = symbolic_trace(trial.candidate.trace, func, dict(of_size.items()), tile)
         except (IndexError, ScheduleError, TraceError):
             continue  # there are fewer, or its loops depend on the size
         kernel = Candidate(trial.candidate.sketch, trace)
