@@ -126,7 +126,7 @@ def carried_over(
         best_of_each: How many schedules of each size. Only of the greatest number, the best comes
             with other innermost tiles, too.
         affords: Returns whether there is time for so many seconds more: the best of each size come
-            first.
+            first, of the greatest in any case.
     """
     best = [
         sorted((t for t in measured if t.measurement.ok), key=lambda t: t.best_secs)
@@ -136,8 +136,9 @@ def carried_over(
     forms: list[tuple[int, int | None]] = [(rank, None) for rank in range(best_of_each)]
     if best_of_each == BEST_OF_EACH:
         forms += [(0, tile) for tile in TILES]
-    for (rank, tile), (of_size, correct) in product(forms, zip(sizes, best, strict=True)):
-        if not affords(0.0):
+    of_sizes = list(zip(sizes, best, strict=True))[::-1]
+    for (rank, tile), (of_size, correct) in product(forms, of_sizes):
+        if kernels and not affords(0.0):
             break
         try:
             trial = correct[rank]
