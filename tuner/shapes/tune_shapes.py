@@ -196,7 +196,9 @@ def find_kernels(
     matrix = matrix.with_kernels(matrix.promising())
     budget.reserve(last_secs, COMPARED_SHARE)
     if further and not budget.should_stop() and budget.affords(len(matrix.kernels) * secs):
-        matrix = matrix.beside(measure(program, matrix.kernels, further))
+        more = measure(program, matrix.kernels, further)
+        if more.kernels == matrix.kernels:  # else the time ended amid the first of these sizes
+            matrix = matrix.beside(more)
     budget.reserve(last_secs)
     matrix = _correct(func, matrix)
     if not budget.should_stop():
