@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler.driver import compile_kernel
 from compiler.ir.core.program import PrimFunc
 from compiler.target.target import Target
 from loopwright.errors import JobFailedError
@@ -101,11 +102,13 @@ class ShapeWorkload:
             check_module(search, ends_first(tuned), measurer, budget.affords)
         except NoShapeError as error:
             raise JobFailedError(str(error), []) from error
+        module = search.module()
         return ShapesResult(
             search.func,
             search.target,
             tuple(ShapeKernel(k.sketch, k.trace) for k in search.matrix.kernels),
             shape_times(search, trials, tuned),
-            search.module(),
+            module,
+            compile_kernel(module, self.target),
             tuple(public for _, _, public in measured),
         )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from compiler.backends.module import Module
-from compiler.driver import build, compile_kernel
+from compiler.driver import build
 from compiler.executor.artifact import Artifact
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.trace.trace import Trace
@@ -40,6 +39,7 @@ class ShapesResult:
         kernels: The kernels, at most eight, by their numbers.
         times: The times at the sizes that were tried, in ascending order.
         module: The dispatcher, which has the name of the program, and the kernels that it calls.
+        artifact: The compiled kernels with their dispatcher.
         trials: The trials of each tuned size, in the order of those of `times` that have
             `tuned_secs`.
     """
@@ -49,6 +49,7 @@ class ShapesResult:
     kernels: tuple[ShapeKernel, ...]
     times: tuple[ShapeTime, ...]
     module: IRModule
+    artifact: Artifact
     trials: tuple[tuple[Trial, ...], ...]
 
     def __repr__(self) -> str:
@@ -65,11 +66,6 @@ class ShapesResult:
     def loss(self) -> float | None:
         """Return the loss in the geometric mean over the sizes that were tuned alone."""
         return mean_loss(self.times)
-
-    @cached_property
-    def artifact(self) -> Artifact:
-        """The compiled kernels with their dispatcher, as one artifact."""
-        return compile_kernel(self.module, self.target)
 
     def build(self, const_params: Mapping[str, Any] | None = None) -> Module:
         """Compile the dispatcher and its kernels, and load them; see `loopwright.build`."""

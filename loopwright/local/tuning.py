@@ -164,9 +164,9 @@ def tune(
         max_secs: The limit on the time of this call, in seconds. The search leaves three tenths for
             the final comparison, of fewer trials if time is short. Without time for them, the
             default schedule and NumPy are left out. The trial in progress may end a little later,
-            and one correct trial of each workload is measured in any case. With
-            ranges, the time for the final comparison is for choosing kernels: in less of it, fewer
-            kernels are timed at fewer sizes.
+            and one correct trial of each workload is measured in any case. With ranges, the time
+            for the final comparison is for choosing and compiling kernels: in less of it, fewer
+            kernels are timed at fewer sizes; see docs/shapes.md.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,

@@ -17,12 +17,12 @@ from compiler.backends.backend import host_labels
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
+from service.coordinator.range_time import RangeTime
 from service.coordinator.shape_choice import ShapeChooser
 from service.coordinator.turns import Turns
 from service.learning import warm_start
 from service.store.database.database import Database
 from service.store.jobs import groups
-from service.store.jobs.controls import JobControls
 from service.store.jobs.jobs import JobRow
 from service.store.results import finals
 from service.store.results.add_trials import NewTrials
@@ -77,6 +77,7 @@ class _Search:
     rounds: SearchLoop
     measuring: HeartbeatMeasurer
     kept_before: Sequence[int]  # trials that earlier final comparisons kept
+    time: RangeTime
 
 
 class JobRunner:
@@ -145,7 +146,7 @@ class JobRunner:
                 gives_up = partial(_gives_up, search.job.id, heartbeat, is_stopping)
                 outcome = self._finished(search, reason, gives_up)
                 is_last = num_ended == len(searches) and outcome.result is not None
-                if is_last and not self._chooser.choose(search.job, heartbeat, gives_up):
+                if is_last and not self._chooser.choose(search.time, gives_up):
                     outcome = JobOutcome(search.job.id)
                 yield outcome
 
@@ -163,12 +164,18 @@ class JobRunner:
             kept_before = finals.kept_numbers(session, job.id)
         measuring = HeartbeatMeasurer(self._measuring, self._baselines, job.id, heartbeat)
         start_secs = time.monotonic()
+        num_sizes = self._chooser.num_sizes(job)
+        range_time = RangeTime(
+            job, heartbeat, num_sizes, lambda: job.active_secs + time.monotonic() - start_secs
+        )
 
         def interrupted() -> StopReason | None:
             if _gives_up(job.id, heartbeat, is_stopping):
                 return StopReason.CANCELLED
-            active_secs = job.active_secs + time.monotonic() - start_secs
-            return _user_stop(heartbeat.controls[job.id], active_secs, rounds.has_result)
+            if heartbeat.controls[job.id].is_stopped:
+                return StopReason.STOPPED
+            is_over = rounds.has_result and range_time.is_searched
+            return StopReason.TIME_BUDGET if is_over else None
 
         rounds = SearchLoop(
             task,
@@ -188,7 +195,7 @@ class JobRunner:
             ),
             ahead=ahead,
         )
-        return _Search(job, task, rounds, measuring, kept_before)
+        return _Search(job, task, rounds, measuring, kept_before, range_time)
 
     def _strategy(self, job: JobRow, task: Task) -> SearchStrategy:
         start = warm_start.warm_start_of_job(
@@ -225,16 +232,18 @@ class JobRunner:
                 seed=job.seed,
                 also=search.kept_before,
                 is_whole=num_schedules is not None,
+                max_secs=search.time.finish_secs,
                 should_stop=gives_up,
             )
             if comparison is not None and comparison.kept is not None:
-                baselines = measure_baselines(
-                    search.task,
-                    comparison.kept.trial,
-                    search.measuring,
-                    seed=job.seed,
-                    should_stop=gives_up,
-                )
+                if search.time.finish_secs is None:
+                    baselines = measure_baselines(
+                        search.task,
+                        comparison.kept.trial,
+                        search.measuring,
+                        seed=job.seed,
+                        should_stop=gives_up,
+                    )
                 if num_schedules is None:
                     space = space_distance(search.task, result.trials, job.rules)
                 elif comparison.margin is not None:
@@ -253,15 +262,6 @@ class JobRunner:
 def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:
     is_put_back = is_stopping() or heartbeat.is_joined
     return is_put_back or heartbeat.is_lost or heartbeat.controls[job_id].is_cancelled
-
-
-def _user_stop(controls: JobControls, active_secs: float, has_result: bool) -> StopReason | None:
-    """Return the reason if a user ended the search, or limited its time to less than it took."""
-    if controls.is_stopped:
-        return StopReason.STOPPED
-    max_secs = controls.budget.max_secs
-    is_over = has_result and max_secs is not None and active_secs >= max_secs
-    return StopReason.TIME_BUDGET if is_over else None
 
 
 def _task(session: Session, job: JobRow) -> Task:

@@ -10,8 +10,8 @@ from uuid import UUID
 from compiler.script.parser import parse
 from compiler.target.target import Target
 from service.common.owner import Owner
-from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
+from service.coordinator.range_time import RangeTime
 from service.coordinator.stored_timings import PutBackError, StoredTimings
 from service.store import shapes
 from service.store.database.database import Database
@@ -40,14 +40,21 @@ class ShapeChooser:
     measuring: Measuring
     owner: Owner
 
-    def choose(self, job: JobRow, heartbeat: Heartbeat, gives_up: Callable[[], bool]) -> bool:
+    def num_sizes(self, job: JobRow) -> int:
+        """Return how many sizes are tuned with a job; 0 if it is of no search over ranges."""
+        if job.group_id is None:
+            return 0
+        with self.database.read() as session:
+            row = shapes.of_group(session, job.group_id)
+            return 0 if row is None else len(shapes.sizes(session, [row.id]))
+
+    def choose(self, time: RangeTime, gives_up: Callable[[], bool]) -> bool:
         """Choose the kernels of the group of a job, if it is a search over ranges.
 
         Timings that are stored are not repeated.
 
         Args:
-            job: The last job of its group, whose search has ended.
-            heartbeat: Renews its lease, and reads its controls.
+            time: Of the last job of its group, whose search has ended.
             gives_up: Returns whether the job must return to the queue, or was cancelled.
 
         Returns:
@@ -56,6 +63,7 @@ class ShapeChooser:
         Raises:
             LeaseLostError: If another coordinator has the job.
         """
+        job, heartbeat = time.job, time.heartbeat
         if job.group_id is None:
             return True
         with self.database.read() as session:
@@ -69,7 +77,9 @@ class ShapeChooser:
         if not measured:
             return True
         measuring = HeartbeatMeasurer(self.measuring, None, job.id, heartbeat, is_final=True)
-        budget = ChoiceBudget(should_stop=lambda: heartbeat.controls[job.id].is_stopped)
+        budget = ChoiceBudget(
+            time.choice_secs, should_stop=lambda: heartbeat.controls[job.id].is_stopped
+        )
         tuned = [of_size for of_size, _ in measured]
         try:
             search = find_kernels(
@@ -87,7 +97,8 @@ class ShapeChooser:
                 ),
                 budget=budget,
             )
-            check_module(search, ends_first(tuned), measuring)
+            budget.reserve(0.0)
+            check_module(search, ends_first(tuned), measuring, budget.affords)
         except PutBackError:
             return False
         except NoShapeError as error:

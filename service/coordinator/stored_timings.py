@@ -15,7 +15,7 @@ from service.store.database.database import Database
 from service.store.jobs import blame, leases
 from service.store.shapes import ShapeTimingRow
 from tuner.candidate import Candidate
-from tuner.measurer.measurer import Measurer
+from tuner.shapes.tune_shapes import ShapeMeasurer
 from tuner.task import Task
 
 _STORE_SECS = 0.5
@@ -30,6 +30,8 @@ class PutBackError(Exception):
 
 class StoredTimings:
     """A measurer that measures nothing twice: it answers with what is stored of a search.
+
+    Comparisons are not stored. They take seconds, and their result is stored with the kernels.
 
     Args:
         owner: Holds the lease of the job.
@@ -46,7 +48,7 @@ class StoredTimings:
         *,
         shapes_id: UUID,
         job_id: UUID,
-        measurer: Measurer,
+        measurer: ShapeMeasurer,
         gives_up: Callable[[], bool],
     ) -> None:
         self._database = database
@@ -90,6 +92,19 @@ class StoredTimings:
                     raise PutBackError
         finally:
             self._store(task, new)
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        """Yield rounds: a measurement of each candidate.
+
+        Raises:
+            PutBackError: If `gives_up` became true.
+        """
+        for measured in self._measurer.compare(task, candidates, num_rounds, seed):
+            if self._gives_up():
+                raise PutBackError
+            yield measured
 
     def _stored(self, task: Task) -> dict[str, Measurement]:
         with self._database.read() as session:

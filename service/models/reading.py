@@ -13,9 +13,7 @@ from uuid import UUID
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
-from service.common.paging import CursorKey, page
-from service.jobs.groups import state_of
-from service.reading.lists import contains
+from service.jobs import subjects
 from service.reading.queries import ModelsQuery
 from service.store import models, targets
 from service.store.jobs.groups import GroupRow
@@ -69,37 +67,27 @@ def list_models(session: Session, query: ModelsQuery) -> Page[ModelSummary]:
     Raises:
         UnprocessableError: If the cursor does not fit.
     """
-    statement = select(ModelRow)
-    if query.target is not None:
-        statement = statement.where(contains(query.target, ModelRow.target))
-    if query.owner is not None:
-        statement = statement.where(ModelRow.owner == query.owner)
-    if query.text is not None:
-        statement = statement.where(contains(query.text, ModelRow.name, ModelRow.target))
-    by = {
-        "created_at": CursorKey(ModelRow.created_at, datetime),
-        "name": CursorKey(ModelRow.name, str),
-    }
-    keys = [by[query.sort.removeprefix("-")], CursorKey(ModelRow.id, UUID)]
-    list_page = page(session, statement, keys, query.asked("models", query.sort))
-    rows = [row for (row,) in list_page.rows]
-    tasks = _tasks(session, rows)
-    groups = _groups(session, rows)
-    return Page[ModelSummary](
-        items=tuple(_summary(row, tasks[row.id], groups[row.group_id]) for row in rows),
-        next_cursor=list_page.next_cursor,
-    )
+    return subjects.list_subjects(session, ModelRow, "models", query, _summaries)
 
 
-def read(session: Session, model_id: UUID) -> ModelRead:
+def _summaries(session: Session, rows: Sequence[ModelRow]) -> list[ModelSummary]:
+    tasks, groups = _tasks(session, rows), subjects.groups_of(session, rows)
+    return [_summary(row, tasks[row.id], groups[row.group_id]) for row in rows]
+
+
+def find(session: Session, model_id: UUID) -> ModelRead:
     """Return a model with its tasks, its history and its graph.
 
     Raises:
         ServiceNotFoundError: If the model does not exist.
     """
-    row = models.get(session, model_id, with_steps=True)
+    return read(session, models.get(session, model_id, with_steps=True))
+
+
+def read(session: Session, row: ModelRow) -> ModelRead:
+    """Return a model with its tasks, its history and its graph."""
     tasks = _tasks(session, [row])[row.id]
-    summary = _summary(row, tasks, _groups(session, [row])[row.group_id])
+    summary = _summary(row, tasks, subjects.groups_of(session, [row])[row.group_id])
     float32_peak = session.get_one(TargetRow, row.target).peak_flops
     total_secs = sum(task.row.weight * task.secs for task in tasks if task.secs is not None)
     return ModelRead(
@@ -176,26 +164,12 @@ def _tasks(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, list[_Ta
     return tasks
 
 
-def _groups(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, GroupRow]:
-    ids = [row.group_id for row in rows]
-    stored = session.scalars(select(GroupRow).where(GroupRow.id.in_(ids)))
-    return {group.id: group for group in stored}
-
-
 def _summary(row: ModelRow, tasks: Sequence[_Task], group: GroupRow) -> ModelSummary:
     jobs = [(task.row.weight, task.job) for task in tasks if task.job is not None]
     return ModelSummary(
-        id=row.id,
-        name=row.name,
-        target=row.target,
-        owner=row.owner,
-        created_at=row.created_at,
-        group_id=row.group_id,
-        state=state_of([job.state for _, job in jobs]),
+        **subjects.summary(row, group, [job for _, job in jobs]).model_dump(),
         num_tasks=len(tasks),
         num_steps=row.num_steps,
-        max_trials=group.max_trials,
-        num_measured=sum(job.num_measured for _, job in jobs),
         latency_secs=_sum((task.row.weight, task.secs) for task in tasks if task.counts),
         default_secs=_sum((weight, job.default_time.secs) for weight, job in jobs),
     )

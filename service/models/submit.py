@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import uuid4
 
 from sqlalchemy.orm import Session
 
 from service.common.caller import ANYBODY, Caller
-from service.common.errors import Flaw, UnprocessableError
 from service.intake.model_text import NewModel, NewModelTask, read_model
-from service.jobs.groups import group_of
-from service.jobs.jobs import IdempotencyKey, Queue, attach_webhook, submit_once
+from service.jobs.jobs import Queue, attach_webhook
+from service.jobs.subjects import new_columns, submit_subject
 from service.models.reading import read
-from service.store import models, workloads
-from service.store.database.base import utc_now
+from service.store import workloads
 from service.store.database.database import Database
 from service.store.jobs import groups
 from service.store.jobs.jobs import JobRow
@@ -54,21 +51,16 @@ def submit_model(
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the jobs in the queue exceed the caller's quota.
     """
-    return submit_once(
+    return submit_subject(
         database,
-        IdempotencyKey.of(request, idempotency_key, caller),
+        request,
+        idempotency_key,
         caller,
-        read_body=lambda: _read_model(request),
+        ModelRow,
+        read_body=lambda: read_model(request.model),
         add=lambda session, model: _add(session, request, model, caller),
-        read_result=lambda session, job: read(session, models.of_group(session, group_of(job)).id),
+        read=read,
     )
-
-
-def _read_model(request: ModelCreate) -> NewModel:
-    if request.max_trials < ROUND_SIZE:
-        detail = f"{request.max_trials} trials are too few: expected {ROUND_SIZE} or more"
-        raise UnprocessableError(detail, Flaw(detail, "/max_trials"))
-    return read_model(request.model)
 
 
 def _add(session: Session, request: ModelCreate, model: NewModel, caller: Caller) -> JobRow:
@@ -82,14 +74,9 @@ def _add(session: Session, request: ModelCreate, model: NewModel, caller: Caller
         for number in tuned
     }
     row = ModelRow(
-        id=uuid4(),
-        name=request.name,
-        target=jobs[tuned[0]].target,
-        owner=caller.name,
-        group_id=group.id,
+        **new_columns(request.name, group, jobs[tuned[0]], caller),
         num_steps=len(model.steps),
         steps=[step.model_dump(mode="json") for step in model.steps],
-        created_at=utc_now(),
     )
     session.add(row)
     session.flush()

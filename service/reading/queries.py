@@ -121,8 +121,8 @@ class WorkloadsQuery(ListQuery):
     sort: Literal["-created_at", "created_at", "name", "-name", "flops", "-flops"] = "-created_at"
 
 
-class ModelsQuery(ListQuery):
-    """Filters and order of models."""
+class SubjectsQuery(ListQuery):
+    """Filters and order of what is tuned as the jobs of a group."""
 
     target: TargetPart | None = _text(_TARGET_PART)
     owner: str | None = _text("the name of the token that submitted it")
@@ -130,7 +130,11 @@ class ModelsQuery(ListQuery):
     sort: Literal["-created_at", "created_at", "name", "-name"] = "-created_at"
 
 
-class ShapesQuery(ModelsQuery):
+class ModelsQuery(SubjectsQuery):
+    """Filters and order of models."""
+
+
+class ShapesQuery(SubjectsQuery):
     """Filters and order of searches over ranges."""
 
 

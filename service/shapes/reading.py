@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.common.paging import CursorKey, page
-from service.jobs.groups import state_of
-from service.reading.lists import contains
+from service.jobs import subjects
 from service.reading.queries import ShapesQuery
 from service.store import shapes
 from service.store.jobs.groups import GroupRow
@@ -44,25 +41,12 @@ def list_shapes(session: Session, query: ShapesQuery) -> Page[ShapesSummary]:
     Raises:
         UnprocessableError: If the cursor does not fit.
     """
-    statement = select(ShapesRow)
-    if query.target is not None:
-        statement = statement.where(contains(query.target, ShapesRow.target))
-    if query.owner is not None:
-        statement = statement.where(ShapesRow.owner == query.owner)
-    if query.text is not None:
-        statement = statement.where(contains(query.text, ShapesRow.name, ShapesRow.target))
-    by = {
-        "created_at": CursorKey(ShapesRow.created_at, datetime),
-        "name": CursorKey(ShapesRow.name, str),
-    }
-    keys = [by[query.sort.removeprefix("-")], CursorKey(ShapesRow.id, UUID)]
-    list_page = page(session, statement, keys, query.asked("shapes", query.sort))
-    rows = [row for (row,) in list_page.rows]
+    return subjects.list_subjects(session, ShapesRow, "shapes", query, _summaries)
+
+
+def _summaries(session: Session, rows: Sequence[ShapesRow]) -> list[ShapesSummary]:
     parts = _parts(session, rows)
-    return Page[ShapesSummary](
-        items=tuple(_summary(row, parts[row.id]) for row in rows),
-        next_cursor=list_page.next_cursor,
-    )
+    return [_summary(row, parts[row.id]) for row in rows]
 
 
 def find(session: Session, shapes_id: UUID) -> ShapesRead:
@@ -101,10 +85,9 @@ def read(session: Session, row: ShapesRow) -> ShapesRead:
 
 def _parts(session: Session, rows: Sequence[ShapesRow]) -> Mapping[UUID, _ShapesParts]:
     ids = [row.id for row in rows]
-    groups = select(GroupRow).where(GroupRow.id.in_([row.group_id for row in rows]))
-    of_group = {group.id: group for group in session.scalars(groups)}
+    groups = subjects.groups_of(session, rows)
     num_timed = defaultdict(int, shapes.count_timings(session, ids))
-    parts = {row.id: _ShapesParts(of_group[row.group_id], num_timed[row.id]) for row in rows}
+    parts = {row.id: _ShapesParts(groups[row.group_id], num_timed[row.id]) for row in rows}
     sizes = shapes.sizes(session, ids)
     query = select(JobRow).where(JobRow.id.in_([size.job_id for size in sizes]))
     jobs = {job.id: job for job in session.scalars(query)}
@@ -114,20 +97,14 @@ def _parts(session: Session, rows: Sequence[ShapesRow]) -> Mapping[UUID, _Shapes
 
 
 def _summary(row: ShapesRow, parts: _ShapesParts) -> ShapesSummary:
-    state = state_of([job.state for _, job in parts.tuned])
+    common = subjects.summary(row, parts.group, [job for _, job in parts.tuned]).model_dump()
+    if row.error and common["state"] is JobState.SUCCEEDED:
+        common["state"] = JobState.FAILED
     return ShapesSummary(
-        id=row.id,
-        name=row.name,
-        target=row.target,
-        owner=row.owner,
-        created_at=row.created_at,
-        group_id=row.group_id,
+        **common,
         ranges={name: (low, high) for name, (low, high) in row.ranges.items()},
-        state=JobState.FAILED if state is JobState.SUCCEEDED and row.error else state,
         error=row.error,
         num_sizes=len(parts.tuned),
-        max_trials=parts.group.max_trials,
-        num_measured=sum(job.num_measured for _, job in parts.tuned),
         num_timed=parts.num_timed,
         num_kernels=row.num_kernels,
         loss=row.loss,

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 from sqlalchemy.orm import Session
 
 from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, UnprocessableError
 from service.intake.request_validation import read_target
 from service.intake.shapes_text import NewShapes, read_shapes
-from service.jobs.groups import group_of
-from service.jobs.jobs import IdempotencyKey, Queue, attach_webhook, submit_once
+from service.jobs.jobs import Queue, attach_webhook
+from service.jobs.subjects import new_columns, submit_subject
 from service.shapes.reading import read
-from service.store import shapes
-from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs import groups
 from service.store.jobs.jobs import JobRow
@@ -46,27 +42,18 @@ def submit_shapes(
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the jobs in the queue exceed the caller's quota.
     """
-    return submit_once(
+    return submit_subject(
         database,
-        IdempotencyKey.of(request, idempotency_key, caller),
+        request,
+        idempotency_key,
         caller,
-        read_body=lambda: _read_shapes(request),
+        ShapesRow,
+        read_body=lambda: read_shapes(
+            request.workload, request.ranges, request.max_trials // ROUND_SIZE
+        ),
         add=lambda session, new: _add(session, request, new, caller),
-        read_result=lambda session, job: read(session, _of_job(session, job)),
+        read=read,
     )
-
-
-def _of_job(session: Session, job: JobRow) -> ShapesRow:
-    row = shapes.of_group(session, group_of(job))
-    assert row is not None, "its idempotency key belongs to a request for a search over ranges"
-    return row
-
-
-def _read_shapes(request: ShapesCreate) -> NewShapes:
-    if request.max_trials < ROUND_SIZE:
-        detail = f"{request.max_trials} trials are too few: expected {ROUND_SIZE} or more"
-        raise UnprocessableError(detail, Flaw(detail, "/max_trials"))
-    return read_shapes(request.workload, request.ranges, request.max_trials // ROUND_SIZE)
 
 
 def _add(session: Session, request: ShapesCreate, new: NewShapes, caller: Caller) -> JobRow:
@@ -79,15 +66,10 @@ def _add(session: Session, request: ShapesCreate, new: NewShapes, caller: Caller
     group = groups.create(session, request.max_trials)
     jobs = [queue.add(size.workload, group_id=group.id, weight=size.weight) for size in new.sizes]
     row = ShapesRow(
-        id=uuid4(),
-        name=request.name or new.name,
-        target=jobs[0].target,
-        owner=caller.name,
-        group_id=group.id,
+        **new_columns(request.name or new.name, group, jobs[0], caller),
         workload_key=new.workload_key,
         script=new.script,
         ranges={name: list(ends) for name, ends in new.ranges.items()},
-        created_at=utc_now(),
     )
     session.add(row)
     session.flush()

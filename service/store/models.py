@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column, undefer
 
-from service.common.errors import ServiceNotFoundError
-from service.store.database.base import Base, UtcDateTime
+from service.store import subjects
+from service.store.database.base import Base
+from service.store.subjects import SubjectColumns
 
 
-class ModelRow(Base):
+class ModelRow(SubjectColumns, Base):
     """A model, whose tasks with jobs form a group; `steps` are calls of kernels in a run."""
 
     __tablename__ = "models"
     __table_args__ = (Index("ix_models_created_at_id", "created_at", "id"),)
 
-    id: Mapped[UUID] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(String(255))
-    target: Mapped[str] = mapped_column(ForeignKey("targets.name"))
-    owner: Mapped[str | None] = mapped_column(String(64))  # the name of a token
-    group_id: Mapped[UUID] = mapped_column(ForeignKey("groups.id"), unique=True)
     num_steps: Mapped[int] = mapped_column(Integer)
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON, deferred=True)
-    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class ModelTaskRow(Base):
@@ -52,15 +46,7 @@ def get(session: Session, model_id: UUID, *, with_steps: bool = False) -> ModelR
         ServiceNotFoundError: If the model does not exist.
     """
     options = [undefer(ModelRow.steps)] if with_steps else []
-    row = session.get(ModelRow, model_id, options=options)
-    if row is None:
-        raise ServiceNotFoundError(f"no model {model_id}")
-    return row
-
-
-def of_group(session: Session, group_id: UUID) -> ModelRow:
-    """Return the model whose jobs form a group; there is one."""
-    return session.scalars(select(ModelRow).where(ModelRow.group_id == group_id)).one()
+    return subjects.get(session, ModelRow, "model", model_id, *options)
 
 
 def tasks(session: Session, model_ids: Sequence[UUID]) -> list[ModelTaskRow]:

@@ -10,11 +10,12 @@ from uuid import UUID
 from sqlalchemy import JSON, ForeignKey, Index, Integer, String, Text, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column, undefer
 
-from service.common.errors import ServiceNotFoundError
+from service.store import subjects
 from service.store.database.base import Base, UtcDateTime
+from service.store.subjects import SubjectColumns
 
 
-class ShapesRow(Base):
+class ShapesRow(SubjectColumns, Base):
     """A search over ranges, whose tuned sizes are the jobs of a group.
 
     `script` is the symbolic program with its ranges. The kernels and the dispatcher are in
@@ -25,11 +26,6 @@ class ShapesRow(Base):
     __tablename__ = "shapes"
     __table_args__ = (Index("ix_shapes_created_at_id", "created_at", "id"),)
 
-    id: Mapped[UUID] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(String(255))
-    target: Mapped[str] = mapped_column(ForeignKey("targets.name"))
-    owner: Mapped[str | None] = mapped_column(String(64))  # the name of a token
-    group_id: Mapped[UUID] = mapped_column(ForeignKey("groups.id"), unique=True)
     workload_key: Mapped[str] = mapped_column(String(64))
     script: Mapped[str] = mapped_column(Text, deferred=True)
     ranges: Mapped[dict[str, list[int]]] = mapped_column(JSON)
@@ -37,7 +33,6 @@ class ShapesRow(Base):
     num_kernels: Mapped[int | None] = mapped_column(Integer)
     loss: Mapped[float | None]
     error: Mapped[str | None] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class ShapeSizeRow(Base):
@@ -76,10 +71,7 @@ def get(session: Session, shapes_id: UUID, *, whole: bool = False) -> ShapesRow:
         ServiceNotFoundError: If it does not exist.
     """
     options = [undefer(ShapesRow.script), undefer(ShapesRow.outcome)] if whole else []
-    row = session.get(ShapesRow, shapes_id, options=options)
-    if row is None:
-        raise ServiceNotFoundError(f"no search over ranges {shapes_id}")
-    return row
+    return subjects.get(session, ShapesRow, "search over ranges", shapes_id, *options)
 
 
 def of_group(session: Session, group_id: UUID) -> ShapesRow | None:
@@ -87,8 +79,7 @@ def of_group(session: Session, group_id: UUID) -> ShapesRow | None:
 
     Its program is read with it.
     """
-    query = select(ShapesRow).where(ShapesRow.group_id == group_id)
-    return session.scalars(query.options(undefer(ShapesRow.script))).one_or_none()
+    return subjects.of_group(session, ShapesRow, group_id, undefer(ShapesRow.script))
 
 
 def sizes(session: Session, ids: Sequence[UUID]) -> list[ShapeSizeRow]:

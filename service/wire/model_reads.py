@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from service.wire.models import JobState, Response, WebhookRead
+from service.wire.subject_reads import SubjectSummary
 from service.wire.times import TimeKind
 
 
@@ -54,24 +55,15 @@ class LatencyPoint(Response):
     latency_secs: float
 
 
-class ModelSummary(Response):
+class ModelSummary(SubjectSummary):
     """A model, with the sums of its tasks.
 
     `latency_secs` is the projected latency: the sum of weight and best time over the tasks that
     have a job or a time. It is null until each of them has a time.
     """
 
-    id: UUID
-    name: str
-    target: str
-    owner: str | None  # the name of the token that submitted it
-    created_at: datetime
-    group_id: UUID  # of the jobs of its tasks
-    state: JobState  # of the jobs together
     num_tasks: int
     num_steps: int  # calls of kernels in a run
-    max_trials: int
-    num_measured: int
     latency_secs: float | None
     default_secs: float | None  # the same sum of default schedules, over the tasks with jobs
 

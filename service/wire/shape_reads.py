@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from uuid import UUID
 
 from pydantic import JsonValue
 
 from service.wire.models import JobState, Response, WebhookRead
+from service.wire.subject_reads import SubjectSummary
 
 
 class TunedSizeRead(Response):
@@ -39,25 +39,17 @@ class ShapeTimeRead(Response):
     loss: float | None  # how much longer the kernel takes than that: 0.1 is a tenth
 
 
-class ShapesSummary(Response):
+class ShapesSummary(SubjectSummary):
     """A search over ranges of sizes.
 
     Its sizes are tuned as the jobs of a group. When the last one ends, kernels are timed at more
-    sizes, at most eight of them are chosen, and the dispatcher is made.
+    sizes, at most eight of them are chosen, and the dispatcher is made. It has failed if no kernel
+    is correct at all sizes.
     """
 
-    id: UUID
-    name: str
-    target: str
-    owner: str | None  # the name of the token that submitted it
-    created_at: datetime
-    group_id: UUID  # of the jobs of its sizes
     ranges: Mapping[str, tuple[int, int]]  # the least and the greatest size of each extent
-    state: JobState  # of the jobs together; failed if no kernel is correct at all sizes
     error: str | None  # why there are no kernels
     num_sizes: int  # tuned by a job each
-    max_trials: int
-    num_measured: int  # trials of all jobs
     num_timed: int  # measurements of kernels of the symbolic program, at sizes
     num_kernels: int | None  # null until they are chosen
     loss: float | None  # the geometric mean at the tuned sizes

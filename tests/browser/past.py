@@ -1,4 +1,4 @@
-"""The data of a long-running service: worker health, versions of cost models, a tuned model."""
+"""The data of a long-running service: worker health, cost models, a tuned model and a range."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from pathlib import Path
 
 from service.coordinator.coordinator import Coordinator
 from service.models.submit import submit_model
+from service.shapes.submit import submit_shapes
 from service.store import cost_models, workers
 from service.store.cost_models import NewCostModel
 from service.store.database.database import open_database
-from service.wire.requests import ModelCreate, ModelSource, Strategy
+from service.wire.requests import ModelCreate, ModelSource, ShapesCreate, Strategy
 from tests.integration.service.driving import cost
 from tests.integration.service.models.networks import network, skeleton
+from tests.integration.service.shapes.test_shapes import BODY, Timer
 from tuner.measurer.memory import MemoryMeasurer
 from workers.engine.engine import WorkerFacts
 
 LABEL = "cpu/earlier"
 WORKER = "earlier/0"
 MODEL = "network" + 12 * "_with_a_long_name"
+RANGE = "product"
 SLOW_RATIO = 1.5
 ACCURACIES = (0.7, 0.9, 0.8)
 _SECS = 2e-5
@@ -58,6 +61,17 @@ def tune_model(file: Path) -> None:
     )
     submit_model(database, request)
     Coordinator(database, MemoryMeasurer(lambda candidate: cost(candidate) / 1e4)).run_one()
+    database.close()
+
+
+def tune_range(file: Path) -> None:
+    """Tune a product over a range in a database, by times that are made up."""
+    database = open_database(f"sqlite:///{file}")
+    request = ShapesCreate.model_validate(
+        {**BODY, "name": RANGE, "ranges": {"M": [1, 48]}, "max_trials": 48}
+    )
+    submit_shapes(database, request)
+    Coordinator(database, Timer()).run_one()
     database.close()
 
 

@@ -98,7 +98,7 @@ def tune_tasks(
 
     Args:
         max_trials: The budget of all tasks together, counted with `history` included.
-        max_secs: The time from now after which the searches end, once each has a correct trial. The
+        max_secs: The time from now after which each search ends, once it has a correct trial. The
             default schedules are measured second then: time may suffice for one trial only.
         plateau: After how many trials of a task without progress its search ends; see `Budget`.
         strategy: One of `tuner.search.make.STRATEGIES`.
@@ -130,15 +130,16 @@ def tune_tasks(
         raise ValueError(f"seed must not be negative, not {seed}")
     deadline = None if max_secs is None else clock() + max_secs
 
-    def interrupted() -> StopReason | None:
-        if should_stop():
-            return StopReason.CANCELLED
-        if deadline is not None and all(s.has_result for s in searches) and clock() >= deadline:
-            return StopReason.TIME_BUDGET
-        return None
-
     def start(task: Task) -> SearchLoop:
-        return SearchLoop(
+        def interrupted() -> StopReason | None:
+            if should_stop():
+                return StopReason.CANCELLED
+            # Those without a correct trial go on to their first, without waiting for whole rounds.
+            if deadline is not None and search.has_result and clock() >= deadline:
+                return StopReason.TIME_BUDGET
+            return None
+
+        search = SearchLoop(
             task,
             measurer,
             make_strategy(strategy, task, seed, (warm_starts or {}).get(task.key, COLD), rules),
@@ -149,10 +150,10 @@ def tune_tasks(
             overlap=has_spare_core(task.target),
             default_at=None if task.key in without_default else int(max_secs is not None),
         )
+        return search
 
-    searches: list[SearchLoop] = []
     with ExitStack() as stack:
-        searches += [stack.enter_context(start(task)) for task in tasks]
+        searches = [stack.enter_context(start(task)) for task in tasks]
         reasons = dict(interleave(searches, lambda: max_trials))
         return [
             SearchResult(search.trials(), reasons[index]) for index, search in enumerate(searches)

@@ -12,10 +12,12 @@ BEST_OF_EACH = 4
 """Schedules of a tuned size that are carried over, the fastest: the fastest of one size may be slow
 at others. Chosen.
 """
-TUNED_SHARE = 0.6
+TUNED_SHARE = 0.4
 """Share of a limited time for the kernels at the tuned sizes; the rest is for further sizes and for
-the check of the whole artifact. Chosen.
+what follows. Chosen.
 """
+COMPARED_SHARE = 0.5
+"""Share of what is left after the tuned sizes for comparing kernels in turns. Chosen."""
 
 
 def _never() -> bool:
@@ -51,9 +53,10 @@ class ChoiceBudget:
         """Return whether a step of so many seconds ends in time, before what is reserved."""
         return self._end is None or self.now() + secs + self._reserve_secs <= self._end
 
-    def reserve(self, secs: float) -> None:
-        """Set the time that is kept for later steps."""
-        self._reserve_secs = secs
+    def reserve(self, secs: float, share: float = 0.0) -> None:
+        """Set the time that is kept for later steps: seconds, and a share of what is left then."""
+        left = 0.0 if self._end is None else max(self._end - self.now() - secs, 0.0)
+        self._reserve_secs = secs + share * left
 
     def best_of_each(self, num_sizes: int, secs_a_timing: float) -> int:
         """Return how many schedules of each size there is time for; one at least.

@@ -15,6 +15,10 @@ Sizes: TypeAlias = Mapping[str, int]
 """The value of each symbolic extent, by its name."""
 
 _BASES = (2, 3, 5, 7, 11, 13, 17, 19)
+_NEAR = 1.2
+"""The ratio of a size to one with more divisors that is tuned instead of it: a small part of the
+step to the next one. Chosen.
+"""
 _MAX_DRAWS = 64
 """Draws for each size that is wanted, some of which repeat others. Chosen."""
 
@@ -70,6 +74,33 @@ def _fraction(number: int, base: int) -> float:
         unit /= base
         fraction += digit * unit
     return fraction
+
+
+def with_divisors(sizes: Sequence[Sizes]) -> list[Sizes]:
+    """Return sizes with many divisors near others, which are in ascending order; the ends stay.
+
+    Tiles divide the size that is tuned: of 35 rows only 5 and 7, of 36 also 2, 3, 4, 6, 9 and 12.
+    """
+    if len(sizes) < 3:
+        return list(sizes)
+    first, *between, last = sizes
+    near = [{name: _divisible(value) for name, value in of_size.items()} for of_size in between]
+    inside = [
+        of_size
+        for of_size in near
+        if all(first[name] <= value <= last[name] for name, value in of_size.items())
+    ]
+    found = {tuple(of_size.values()): of_size for of_size in (first, *inside, last)}
+    return [found[values] for values in sorted(found)]
+
+
+def _divisible(value: int) -> int:
+    """Return the number near another that has the most divisors; the nearest of several."""
+    low, high = math.ceil(value / _NEAR), math.floor(value * _NEAR)
+    return max(
+        range(low, high + 1),
+        key=lambda n: (sum(n % d == 0 for d in range(1, n + 1)), -abs(math.log(n / value))),
+    )
 
 
 def ends_first(sizes: Sequence[Sizes]) -> list[Sizes]:

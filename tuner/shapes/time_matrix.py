@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from compiler.ir.analysis.symbols import timed_at
-from compiler.ir.core.program import PrimFunc
 from compiler.runtime.measurement import Measurement
 from tuner.candidate import Candidate
 from tuner.measurer.measurer import Measurer
@@ -77,7 +76,8 @@ def measure_matrix(
     """Time kernels of a symbolic program at sizes; each is compared with the oracle there.
 
     At each size, the kernel that was the best at the size before comes first: then others that are
-    clearly slower are timed briefly.
+    clearly slower are timed briefly. A size at which the time ends is left out. Of the first size,
+    those kernels stay that were timed until then, a correct one at least.
 
     Args:
         program: The symbolic program, and its target.
@@ -85,36 +85,51 @@ def measure_matrix(
         sizes: The sizes.
         measurer: Times the kernels.
         on_measured: Called with each measurement, and the task and candidate that it is of.
-        affords: Returns whether there is time for so many seconds more. The first size is timed in
-            any case, and another one if that may take as long as the slowest so far.
+        affords: Returns whether there is time for so many seconds more.
     """
-    secs = np.full((len(kernels), len(sizes)), np.inf)
-    first, slowest_secs, num_timed = 0, 0.0, 0
-    for column, of_size in enumerate(sizes):
-        if column > 0 and not affords(slowest_secs):
+    rows, columns = list(range(len(kernels))), list[dict[int, float]]()
+    first, slowest_secs = 0, 0.0
+    for of_size in sizes:
+        if columns and not affords(slowest_secs):
             break
-        start_secs = time.monotonic()
-        task = Task(_workload(program.func, of_size), program.target)
-        others = [row for row in range(len(kernels)) if row != first]
-        for rows in ([first], others):
-            best = float(secs[:, column].min())
-            incumbent = best if np.isfinite(best) else None
-            batch = [kernels[row] for row in rows]
-            for index, measurement in measurer.measure(task, batch, incumbent):
-                on_measured(task, batch[index], measurement)
-                if measurement.ok:
-                    secs[rows[index], column] = measurement.best_secs
-        first = int(np.argmin(secs[:, column]))
-        slowest_secs = max(slowest_secs, time.monotonic() - start_secs)
-        num_timed += 1
-    return TimeMatrix(tuple(kernels), tuple(sizes[:num_timed]), secs[:, :num_timed])
+        begun_secs = time.monotonic()
+        task = workload_at(program, of_size)
+        found: dict[int, float] = {}
+        results = _measured(task, kernels, rows, first, measurer)
+        for row, measurement in results:
+            on_measured(task, kernels[row], measurement)
+            found[row] = measurement.best_secs if measurement.ok else np.inf
+            is_needed = not columns and np.isinf(min(found.values()))
+            if not is_needed and not affords(0.0):
+                break
+        results.close()
+        if columns and len(found) < len(rows):
+            break
+        rows, first = sorted(found), min(found, key=found.__getitem__)
+        columns.append(found)
+        slowest_secs = max(slowest_secs, time.monotonic() - begun_secs)
+    secs = np.array([[column[row] for column in columns] for row in rows])
+    return TimeMatrix(tuple(kernels[row] for row in rows), tuple(sizes[: len(columns)]), secs)
 
 
-def _workload(func: PrimFunc, sizes: Sizes) -> PrimFunc:
+def _measured(
+    task: Task, kernels: Sequence[Candidate], rows: Sequence[int], first: int, measurer: Measurer
+) -> Generator[tuple[int, Measurement], None, None]:
+    """Yield the measurements of rows: that of the first, and then those of the others."""
+    incumbent_secs: float | None = None
+    for batch in ([first], [row for row in rows if row != first]):
+        chosen = [kernels[row] for row in batch]
+        for index, measurement in measurer.measure(task, chosen, incumbent_secs):
+            yield batch[index], measurement
+            if batch[index] == first and measurement.ok:
+                incumbent_secs = measurement.best_secs
+
+
+def workload_at(program: Task, sizes: Sizes) -> Task:
     """Return a symbolic program to be timed at a size.
 
     A dispatcher compares with a single row, so that its kernel is compiled for that size alone.
     """
     if is_one(sizes) and len(sizes) == 1:
-        return func.specialize(dict(sizes.items()))
-    return timed_at(func, sizes)
+        return Task(program.func.specialize(dict(sizes.items())), program.target)
+    return Task(timed_at(program.func, sizes), program.target)

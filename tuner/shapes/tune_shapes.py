@@ -7,9 +7,11 @@ them are grown. All of it follows from the measurements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
+from typing import Protocol
 
 import numpy as np
 
@@ -17,8 +19,14 @@ from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
+from tuner.measurer.comparer import Comparer
 from tuner.measurer.measurer import Measurer
-from tuner.shapes.choice_budget import BEST_OF_EACH, ChoiceBudget, secs_a_timing
+from tuner.shapes.choice_budget import (
+    BEST_OF_EACH,
+    COMPARED_SHARE,
+    ChoiceBudget,
+    secs_a_timing,
+)
 from tuner.shapes.dispatcher import (
     Tree,
     dispatching_module,
@@ -28,7 +36,8 @@ from tuner.shapes.dispatcher import (
     renumbered,
 )
 from tuner.shapes.kernel_choice import MAX_KERNELS, choose_kernels
-from tuner.shapes.sizes import Sizes, ends_first, ranges_of, spread_sizes
+from tuner.shapes.paired_times import compared
+from tuner.shapes.sizes import Sizes, ends_first, ranges_of, spread_sizes, with_divisors
 from tuner.shapes.time_matrix import OnMeasured, TimeMatrix, measure_matrix
 from tuner.task import Task
 from tuner.transfer.to_symbolic import symbolic_trace
@@ -40,6 +49,15 @@ TIMED_SIZES = 24
 """Sizes spread over the ranges that kernels are timed at, besides those that are tuned: about three
 in each doubling from 1 to 512. Chosen.
 """
+TILES = (4, 5, 6, 7, 8)
+"""Innermost tiles that the best schedule of each size is tried with besides its own: a size is fast
+with tiles that nearly divide it, and of 13 rows tiles of 6 compute 18. Chosen: tiles whose sums are
+kept in registers.
+"""
+
+
+class ShapeMeasurer(Measurer, Comparer, Protocol):
+    """Times kernels alone and in turns."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +99,8 @@ class NoShapeError(LookupError):
 def tuned_sizes(func: PrimFunc, most: int = TUNED_SIZES) -> list[Sizes]:
     """Return the sizes of a symbolic program to tune: the greatest alone if only one may be."""
     number = min(most, TUNED_SIZES)
-    return spread_sizes(ranges_of(func), max(number, 2))[-max(number, 1) :]
+    sizes = with_divisors(spread_sizes(ranges_of(func), max(number, 2)))
+    return sizes[-max(number, 1) :]
 
 
 def tasks_of_sizes(func: PrimFunc, target: Target, sizes: Sequence[Sizes]) -> list[Task]:
@@ -96,27 +115,41 @@ def carried_over(
     trials: Sequence[Sequence[MeasuredTrial]],
     sizes: Sequence[Sizes],
     best_of_each: int = BEST_OF_EACH,
+    affords: Callable[[float], bool] = lambda _: True,
 ) -> list[Candidate]:
-    """Return schedules of a symbolic program like the best of sizes; the default comes first.
+    """Return schedules of a symbolic program like the best of sizes; the default comes last.
 
     Args:
         func: The symbolic program.
         trials: The trials of each tuned size.
         sizes: The tuned sizes.
-        best_of_each: How many schedules of each size.
+        best_of_each: How many schedules of each size. Only of the greatest number, the best comes
+            with other innermost tiles, too.
+        affords: Returns whether there is time for so many seconds more: the best of each size come
+            first, of the greatest in any case.
     """
+    best = [
+        sorted((t for t in measured if t.measurement.ok), key=lambda t: t.best_secs)
+        for measured in trials
+    ]
     kernels: dict[str, Candidate] = {}
-    for of_size, measured in zip(sizes, trials, strict=True):
-        correct = sorted((t for t in measured if t.measurement.ok), key=lambda t: t.best_secs)
-        for trial in correct[:best_of_each]:
-            try:
-                trace = symbolic_trace(trial.candidate.trace, func, dict(of_size.items()))
-            except (ScheduleError, TraceError):
-                continue  # its loops depend on the size
-            kernel = Candidate(trial.candidate.sketch, trace)
-            kernels.setdefault(kernel.key, kernel)
+    forms: list[tuple[int, int | None]] = [(rank, None) for rank in range(best_of_each)]
+    if best_of_each == BEST_OF_EACH:
+        forms += [(0, tile) for tile in TILES]
+    of_sizes = list(zip(sizes, best, strict=True))[::-1]
+    for (rank, tile), (of_size, correct) in product(forms, of_sizes):
+        if kernels and not affords(0.0):
+            break
+        try:
+            trial = correct[rank]
+            trace = symbolic_trace(trial.candidate.trace, func, dict(of_size.items()), tile)
+        except (IndexError, ScheduleError, TraceError):
+            continue  # there are fewer, or its loops depend on the size
+        kernel = Candidate(trial.candidate.sketch, trace)
+        kernels.setdefault(kernel.key, kernel)
     default = default_candidate()
-    return [default, *(k for k in kernels.values() if k.key != default.key)]
+    kernels.pop(default.key, None)
+    return [*kernels.values(), default]
 
 
 def find_kernels(
@@ -125,7 +158,7 @@ def find_kernels(
     trials: Sequence[Sequence[MeasuredTrial]],
     sizes: Sequence[Sizes],
     *,
-    measurer: Measurer,
+    measurer: ShapeMeasurer,
     max_kernels: int = MAX_KERNELS,
     on_measured: OnMeasured = lambda *_: None,
     budget: ChoiceBudget | None = None,
@@ -147,10 +180,11 @@ def find_kernels(
     """
     budget = budget or ChoiceBudget()
     secs = secs_a_timing(trials)
-    # What comes after the timings: the module is compiled, and checked at one size at least.
-    budget.reserve((max_kernels + 1) * secs)
+    # What comes after the timings: the module is compiled, checked at one size, and compiled here.
+    last_secs = 2 * (max_kernels + 1) * secs
+    budget.reserve(last_secs)
     best_of_each = budget.best_of_each(len(sizes), secs)
-    candidates = carried_over(func, trials, sizes, best_of_each)
+    candidates = carried_over(func, trials, sizes, best_of_each, budget.affords)
     program = Task(func, target)
     further = [s for s in spread_sizes(ranges_of(func), TIMED_SIZES) if s not in sizes]
     if budget.is_limited:
@@ -160,29 +194,40 @@ def find_kernels(
     )
     matrix = measure(program, candidates, sizes)
     matrix = matrix.with_kernels(matrix.promising())
+    budget.reserve(last_secs, COMPARED_SHARE)
     if further and not budget.should_stop() and budget.affords(len(matrix.kernels) * secs):
-        matrix = matrix.beside(measure(program, matrix.kernels, further))
-    return choose(func, target, matrix, len(candidates), max_kernels)
+        more = measure(program, matrix.kernels, further)
+        if more.kernels == matrix.kernels:  # else the time ended amid the first of these sizes
+            matrix = matrix.beside(more)
+    budget.reserve(last_secs)
+    matrix = _correct(func, matrix)
+    if not budget.should_stop():
+        matrix = _correct(func, compared(program, matrix, measurer, budget.affords))
+    rows = choose_kernels(matrix.losses, max_kernels)
+    chosen = matrix.with_kernels([matrix.kernels[row] for row in rows])
+    best = tuple(float(secs) for secs in matrix.secs.min(axis=0))
+    return _dispatched(func, target, chosen, len(candidates), best)
 
 
-def choose(
-    func: PrimFunc, target: Target, matrix: TimeMatrix, num_candidates: int, max_kernels: int
-) -> ShapeSearch:
-    """Choose kernels by their times, and grow the dispatcher.
-
-    Raises:
-        NoShapeError: If no kernel is correct at all sizes.
-    """
+def _correct(func: PrimFunc, matrix: TimeMatrix) -> TimeMatrix:
+    """Return the rows of the kernels that are correct at all sizes."""
     rows = zip(matrix.kernels, matrix.secs, strict=True)
     correct = matrix.with_kernels([kernel for kernel, secs in rows if np.isfinite(secs).all()])
     if not correct.kernels:
         raise NoShapeError(f"none of {len(matrix.kernels)} kernels of {func.name} is correct")
-    chosen = correct.with_kernels(
-        [correct.kernels[row] for row in choose_kernels(correct.losses, max_kernels)]
-    )
-    best = tuple(float(secs) for secs in correct.secs.min(axis=0))
+    return correct
+
+
+def _dispatched(
+    func: PrimFunc,
+    target: Target,
+    chosen: TimeMatrix,
+    num_candidates: int,
+    best_secs: tuple[float, ...],
+) -> ShapeSearch:
+    """Grow the dispatcher; kernels that it does not call are left out."""
     tree = grow_tree(chosen.sizes, chosen.losses)
     called = sorted(kernels_in(tree))
     chosen = chosen.with_kernels([chosen.kernels[number] for number in called])
     tree = renumbered(tree, {number: position for position, number in enumerate(called)})
-    return ShapeSearch(func, target, chosen, num_candidates, best, tree)
+    return ShapeSearch(func, target, chosen, num_candidates, best_secs, tree)

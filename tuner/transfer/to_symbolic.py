@@ -22,13 +22,17 @@ from compiler.schedule.trace.trace import Trace
 Handles = dict[str, Handle | None]
 
 
-def symbolic_trace(trace: Trace, func: PrimFunc, values: SymbolValues) -> Trace:
+def symbolic_trace(
+    trace: Trace, func: PrimFunc, values: SymbolValues, tile: int | None = None
+) -> Trace:
     """Return the trace of a symbolic program that does what a trace does at one size.
 
     Args:
         trace: A trace of the program at these sizes.
         func: The symbolic program.
         values: The sizes.
+        tile: The extent of the innermost tiles of symbolic axes, unless that is 1: tiles need not
+            divide a symbolic axis. None for the same as at that size.
 
     Raises:
         ScheduleError: If the symbolic program does not admit it.
@@ -39,7 +43,7 @@ def symbolic_trace(trace: Trace, func: PrimFunc, values: SymbolValues) -> Trace:
     with sized.verified_once(), symbolic.verified_once():
         for instruction in trace.instructions:
             of_sized = replay([instruction], sized, handles=of_sized)
-            grown = _growing(instruction, sized, of_sized, symbolic, of_symbolic)
+            grown = _growing(instruction, sized, of_sized, symbolic, of_symbolic, tile=tile)
             of_symbolic = replay([grown], symbolic, handles=of_symbolic)
     return symbolic.trace
 
@@ -50,6 +54,8 @@ def _growing(
     of_sized: Handles,
     symbolic: Schedule,
     handles: Handles,
+    *,
+    tile: int | None,
 ) -> Instruction:
     """Return a split of a symbolic loop with an outermost factor that follows from the others.
 
@@ -63,6 +69,8 @@ def _growing(
         return instruction
     extents = [_loop(sized, of_sized[name]).extent for name in instruction.outputs[1:]]
     inner = tuple(extent.value for extent in extents if isinstance(extent, IntImm))
+    if tile is not None and inner[-1:] != (1,):
+        inner = (*inner[:-1], tile)
     arguments["factors"] = (None, *inner)
     return replace(instruction, arguments=tuple(arguments.items()))
 

@@ -10,6 +10,19 @@ export type TrialCode = components["schemas"]["TrialCode"];
 export type Worker = components["schemas"]["WorkerRead"];
 export type CostModel = components["schemas"]["CostModelRead"];
 export type Model = components["schemas"]["ModelRead"];
+/** What is tuned as the jobs of a group: what models and searches over ranges have in common. */
+export type Subject = Pick<
+  ModelSummary & ShapesSummary,
+  | "id"
+  | "name"
+  | "target"
+  | "owner"
+  | "created_at"
+  | "group_id"
+  | "state"
+  | "max_trials"
+  | "num_measured"
+>;
 export type ModelSummary = components["schemas"]["ModelSummary"];
 export type Shapes = components["schemas"]["ShapesRead"];
 export type ShapesSummary = components["schemas"]["ShapesSummary"];

@@ -2435,14 +2435,14 @@ export interface components {
              */
             group_id: string;
             state: components["schemas"]["JobState"];
-            /** Num Tasks */
-            num_tasks: number;
-            /** Num Steps */
-            num_steps: number;
             /** Max Trials */
             max_trials: number;
             /** Num Measured */
             num_measured: number;
+            /** Num Tasks */
+            num_tasks: number;
+            /** Num Steps */
+            num_steps: number;
             /** Latency Secs */
             latency_secs: number | null;
             /** Default Secs */
@@ -2549,14 +2549,14 @@ export interface components {
              */
             group_id: string;
             state: components["schemas"]["JobState"];
-            /** Num Tasks */
-            num_tasks: number;
-            /** Num Steps */
-            num_steps: number;
             /** Max Trials */
             max_trials: number;
             /** Num Measured */
             num_measured: number;
+            /** Num Tasks */
+            num_tasks: number;
+            /** Num Steps */
+            num_steps: number;
             /** Latency Secs */
             latency_secs: number | null;
             /** Default Secs */
@@ -3220,6 +3220,11 @@ export interface components {
              * Format: uuid
              */
             group_id: string;
+            state: components["schemas"]["JobState"];
+            /** Max Trials */
+            max_trials: number;
+            /** Num Measured */
+            num_measured: number;
             /** Ranges */
             ranges: {
                 [key: string]: [
@@ -3227,15 +3232,10 @@ export interface components {
                     number
                 ];
             };
-            state: components["schemas"]["JobState"];
             /** Error */
             error: string | null;
             /** Num Sizes */
             num_sizes: number;
-            /** Max Trials */
-            max_trials: number;
-            /** Num Measured */
-            num_measured: number;
             /** Num Timed */
             num_timed: number;
             /** Num Kernels */
@@ -3261,7 +3261,8 @@ export interface components {
          * @description A search over ranges of sizes.
          *
          *     Its sizes are tuned as the jobs of a group. When the last one ends, kernels are timed at more
-         *     sizes, at most eight of them are chosen, and the dispatcher is made.
+         *     sizes, at most eight of them are chosen, and the dispatcher is made. It has failed if no kernel
+         *     is correct at all sizes.
          */
         ShapesSummary: {
             /**
@@ -3285,6 +3286,11 @@ export interface components {
              * Format: uuid
              */
             group_id: string;
+            state: components["schemas"]["JobState"];
+            /** Max Trials */
+            max_trials: number;
+            /** Num Measured */
+            num_measured: number;
             /** Ranges */
             ranges: {
                 [key: string]: [
@@ -3292,15 +3298,10 @@ export interface components {
                     number
                 ];
             };
-            state: components["schemas"]["JobState"];
             /** Error */
             error: string | null;
             /** Num Sizes */
             num_sizes: number;
-            /** Max Trials */
-            max_trials: number;
-            /** Num Measured */
-            num_measured: number;
             /** Num Timed */
             num_timed: number;
             /** Num Kernels */

@@ -12,8 +12,11 @@ export interface Line {
   color: string;
   /** Drawn as steps, since it holds until it changes. */
   isStepped?: boolean;
-  /** Dots at the values, for few of them. */
-  hasDots?: boolean;
+  /** Dots at the values, for few of them; alone if nothing is known between them. */
+  hasDots?: boolean | "alone";
+  isThin?: boolean;
+  /** Whether it is broken where values are missing. */
+  hasGaps?: boolean;
   /** What the line is between; drawn as a band. */
   band?: { low: readonly (number | null)[]; high: readonly (number | null)[] };
 }
@@ -107,9 +110,9 @@ function seriesOf(line: Line): uPlot.Series[] {
   const drawn: uPlot.Series = {
     label: line.label,
     stroke: line.color,
-    width: 2,
-    spanGaps: true,
-    points: { show: line.hasDots ?? false, size: 6, fill: line.color },
+    width: line.hasDots === "alone" ? 0 : line.isThin ? 1 : 2,
+    spanGaps: !line.hasGaps,
+    points: { show: Boolean(line.hasDots), size: 6, fill: line.color },
     ...(stepped ? { paths: stepped } : {}),
   };
   const edge: uPlot.Series = { ...drawn, width: 0, points: { show: false } };

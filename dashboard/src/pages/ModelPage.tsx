@@ -6,11 +6,11 @@ import { Answer } from "../components/Answer";
 import { NotFound } from "../components/NotFound";
 import { Numbers } from "../components/Numbers";
 import { State } from "../components/State";
+import { SubjectActions } from "../components/SubjectActions";
 import { useTitle } from "../components/useTitle";
 import { ago, count, secs, speedup } from "../format";
 import { GraphCard } from "./model/GraphCard";
 import { LatencyCard } from "./model/LatencyCard";
-import { ModelActions } from "./model/ModelActions";
 import { ShareCard } from "./model/ShareCard";
 import { TaskCard } from "./model/TaskCard";
 
@@ -43,7 +43,7 @@ function ModelView({ model }: { model: Model }) {
         <h1>{model.name}</h1>
         <State of={model.state} />
         <span className="push row">
-          <ModelActions model={model} />
+          <SubjectActions subject={model} query="model" many="models" />
           <Link className="button" to={`/?group=${model.group_id}`}>
             Jobs of this model
           </Link>

@@ -1,15 +1,13 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
 
-import { ApiError, post, type Shapes } from "../api/client";
-import { useCaller, useShapes } from "../api/queries";
+import type { Shapes } from "../api/client";
+import { useShapes } from "../api/queries";
 import { Answer } from "../components/Answer";
 import { CopyButton } from "../components/CopyButton";
-import { EndButtons, type Ending } from "../components/EndButtons";
-import { NotAllowed } from "../components/NotAllowed";
 import { NotFound } from "../components/NotFound";
 import { Numbers } from "../components/Numbers";
 import { State } from "../components/State";
+import { SubjectActions } from "../components/SubjectActions";
 import { useTitle } from "../components/useTitle";
 import { ago, count } from "../format";
 import { DispatchCard } from "./shapes/DispatchCard";
@@ -44,7 +42,7 @@ function ShapesView({ shapes }: { shapes: Shapes }) {
         <h1>{shapes.name}</h1>
         <State of={shapes.state} />
         <span className="push row">
-          <Actions shapes={shapes} />
+          <SubjectActions subject={shapes} query="shapes" many="searches" />
           {shapes.dispatcher && <CopyButton label="Copy Python" text={() => program(shapes)} />}
           <Link className="button" to={`/?group=${shapes.group_id}`}>
             Jobs of its sizes
@@ -94,32 +92,6 @@ function ShapesView({ shapes }: { shapes: Shapes }) {
         </section>
       )}
     </>
-  );
-}
-
-/** What can be done to the jobs of all sizes. */
-function Actions({ shapes }: { shapes: Shapes }) {
-  const client = useQueryClient();
-  const end = useMutation({
-    mutationFn: (how: Ending) => post(`/groups/${shapes.group_id}/${how}`),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["shapes", shapes.id] }),
-  });
-  const { maySubmit } = useCaller();
-  if (shapes.state !== "queued" && shapes.state !== "running") return null;
-  return (
-    <span className="row">
-      <EndButtons
-        isBusy={end.isPending || !maySubmit}
-        asked={end.isError ? undefined : end.variables}
-        onEnd={end.mutate}
-      />
-      <NotAllowed to="stop or cancel searches" />
-      {end.error && (
-        <span className="bad" role="alert">
-          {end.error instanceof ApiError ? end.error.message : "The service does not respond."}
-        </span>
-      )}
-    </span>
   );
 }
 

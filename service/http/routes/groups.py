@@ -13,6 +13,7 @@ from service.common.caller import Caller
 from service.http.auth import SUBMIT, CallerOf
 from service.http.dependencies import Dependencies, PartsOf
 from service.http.problems import responses
+from service.http.routes.queued import note_queued
 from service.jobs.groups import read, submit_group
 from service.store.jobs import controls, groups, quotas
 from service.wire.models import GroupRead
@@ -40,11 +41,7 @@ def post_group(
     time.
     """
     group, is_new = submit_group(parts.database, request, idempotency_key, caller=caller)
-    response.headers["Location"] = f"/api/v1/groups/{group.id}"
-    if is_new:
-        parts.wake()
-    else:
-        response.headers["Idempotent-Replayed"] = "true"
+    note_queued(parts, response, f"groups/{group.id}", is_new)
     return group
 
 

@@ -14,6 +14,7 @@ from service.http.auth import SUBMIT, CallerOf, is_still_known
 from service.http.dependencies import PartsOf
 from service.http.event_feed import EventFeed
 from service.http.problems import responses
+from service.http.routes.queued import note_queued
 from service.jobs.jobs import submit_job
 from service.reading.lists import list_jobs
 from service.reading.queries import JobsQuery, TrialsQuery
@@ -40,11 +41,7 @@ def post_job(
 ) -> JobRead:
     """Queue a tuning job; sent twice with the same `Idempotency-Key`, it is queued once."""
     job, is_new = submit_job(parts.database, request, idempotency_key, caller=caller)
-    response.headers["Location"] = f"/api/v1/jobs/{job.id}"
-    if is_new:
-        parts.wake()
-    else:
-        response.headers["Idempotent-Replayed"] = "true"
+    note_queued(parts, response, f"jobs/{job.id}", is_new)
     return job
 
 

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Header, Query, Response, status
 from service.http.auth import SUBMIT, CallerOf
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
-from service.models.reading import list_models, package, read
+from service.http.routes.queued import note_queued
+from service.models.reading import find, list_models, package
 from service.models.submit import submit_model
 from service.reading.queries import ModelsQuery
 from service.wire.model_reads import ModelPackage, ModelRead, ModelSummary
@@ -40,11 +41,7 @@ def post_model(
     expected gain in the model's time. Tasks that take little of that time get no job.
     """
     model, is_new = submit_model(parts.database, request, idempotency_key, caller=caller)
-    response.headers["Location"] = f"/api/v1/models/{model.id}"
-    if is_new:
-        parts.wake()
-    else:
-        response.headers["Idempotent-Replayed"] = "true"
+    note_queued(parts, response, f"models/{model.id}", is_new)
     return model
 
 
@@ -59,7 +56,7 @@ def get_models(parts: PartsOf, query: Annotated[ModelsQuery, Query()]) -> Page[M
 def get_model(parts: PartsOf, model_id: UUID) -> ModelRead:
     """Read a model: its tasks, its projected latency with its history, and its graph."""
     with parts.database.read() as session:
-        return read(session, model_id)
+        return find(session, model_id)
 
 
 @router.get("/{model_id}/package", responses=responses(404, 422))

@@ -12,6 +12,7 @@ from service.http.conditional import has_it, quoted
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.http.routes.artifacts import MEDIA_TYPE, SIGNATURE_HEADER
+from service.http.routes.queued import note_queued
 from service.reading.queries import ShapesQuery
 from service.shapes.artifact import plan_artifact
 from service.shapes.reading import find, list_shapes
@@ -46,11 +47,7 @@ def post_shapes(
     dispatcher that calls them by size. Controls of the group act on all jobs.
     """
     made, is_new = submit_shapes(parts.database, request, idempotency_key, caller=caller)
-    response.headers["Location"] = f"/api/v1/shapes/{made.id}"
-    if is_new:
-        parts.wake()
-    else:
-        response.headers["Idempotent-Replayed"] = "true"
+    note_queued(parts, response, f"shapes/{made.id}", is_new)
     return made
 
 

@@ -16,9 +16,11 @@ import psutil
 
 from compiler.runtime.measurement import Measurement
 from service.coordinator.coordinator import Coordinator
+from service.coordinator.heartbeat_measurer import Measuring
 from service.processes.run_coordinator import run_coordinator
 from service.processes.serve import serve
 from service.store.database.database import open_database
+from service.store.jobs.leases import LEASE_SECS
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer
@@ -96,11 +98,15 @@ class ForkedService:
 
     Attributes:
         is_measured: Whether the coordinator has a worker; else times are calculated.
+        measurer: Calculates times, and notes candidates in a file.
+        lease_secs: How long a coordinator that calculates holds its jobs without a heartbeat.
     """
 
     folder: Path
     db_url: str
     is_measured: bool
+    measurer: Callable[[Path], Measuring] = NotingMeasurer
+    lease_secs: float = LEASE_SECS
     http: httpx2.Client = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,16 +163,24 @@ class ForkedService:
 
     def _calculate(self) -> None:
         with closing(open_database(self.db_url)) as database:
-            coordinator = Coordinator(database, NotingMeasurer(self._calculated))
+            measurer = self.measurer(self._calculated)
+            coordinator = Coordinator(database, measurer, lease_secs=self.lease_secs)
             while True:
                 if not coordinator.run_one():
                     time.sleep(LOOK_SECS)
 
 
 @contextmanager
-def running(folder: Path, db_url: str, *, is_measured: bool) -> Iterator[ForkedService]:
+def running(
+    folder: Path,
+    db_url: str,
+    *,
+    is_measured: bool,
+    measurer: Callable[[Path], Measuring] = NotingMeasurer,
+    lease_secs: float = LEASE_SECS,
+) -> Iterator[ForkedService]:
     """Run an API while the body runs; the body starts the coordinator."""
-    service = ForkedService(folder, db_url, is_measured)
+    service = ForkedService(folder, db_url, is_measured, measurer, lease_secs)
     service.start_api()
     try:
         yield service

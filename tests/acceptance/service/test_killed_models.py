@@ -1,4 +1,4 @@
-"""A model of 50 tasks ends as if nothing had been killed: a short form of `make fuzz-kills`."""
+"""Models and searches over ranges end as if nothing had been killed, as in `make fuzz-kills`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests import postgres as postgresql
 pytestmark = pytest.mark.slow
 
 
-def killed(*options: str) -> str:
+def killed(*options: str, module: str = "killed_models") -> str:
     """Run the kills in a process of their own, which forks; return what it prints."""
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.acceptance.service.killed_models", *options],
+        [sys.executable, "-m", f"tests.acceptance.service.{module}", *options],
         capture_output=True,
         text=True,
         check=False,
@@ -36,3 +36,7 @@ def test_a_model_on_postgresql_ends_as_if_nothing_had_been_killed(
     with postgres.database():
         line = killed("--tasks", "6", "--kills", "4", "--db", postgres.url)
     assert line.startswith("160 trials of 6 tasks")
+
+
+def test_coordinators_that_die_or_stall_amid_a_choice_of_kernels_lose_and_repeat_nothing() -> None:
+    assert "timings" in killed(module="killed_ranges")

@@ -1,24 +1,41 @@
 import type { Shapes } from "../../api/client";
-import { LinePlot } from "../../charts/LinePlot";
+import { LinePlot, type Line } from "../../charts/LinePlot";
 import { tickSecs } from "../../charts/ticks";
 import { colorOf } from "../../components/colors";
+import { color } from "../../components/theme";
+import { useThemeName } from "../../components/useThemeName";
 import { intervals, onlyExtent } from "./sizes";
 
 /** Which kernel runs which sizes, and their times, for a single extent. */
 export function DispatchCard({ shapes }: { shapes: Shapes }) {
+  useThemeName(); // its colours are in what is drawn
   const extent = onlyExtent(shapes.ranges);
   if (extent === null) return null;
   const parts = intervals(shapes.times, extent);
   const x = shapes.times.map(({ sizes }) => Math.log2(sizes[extent] ?? 1));
   const values = (of: (time: Shapes["times"][number]) => number | null) => shapes.times.map(of);
-  const lines = [
-    { label: "dispatched kernel", color: colorOf(0), values: values((t) => t.run_secs) },
-    { label: "fastest of all kernels", color: colorOf(1), values: values((t) => t.best_secs) },
+  // A part of the dispatched kernel's line for each kernel, in its colour; they meet at the ends.
+  const parted = shapes.kernels.map((_, kernel) => ({
+    label: `kernel ${kernel}`,
+    color: colorOf(kernel),
+    values: shapes.times.map(({ run_secs, ...time }, place) => {
+      const isOfIt = time.kernel === kernel || shapes.times[place - 1]?.kernel === kernel;
+      return isOfIt ? run_secs : null;
+    }),
+    hasGaps: true,
+  }));
+  const others: Line[] = [
+    {
+      label: "fastest of all kernels",
+      color: color("--quiet"),
+      values: values((t) => t.best_secs),
+      isThin: true,
+    },
     {
       label: "tuned for the size alone",
-      color: colorOf(2),
+      color: color("--text"),
       values: values((t) => t.tuned_secs),
-      hasDots: true,
+      hasDots: "alone",
     },
   ];
   return (
@@ -28,7 +45,7 @@ export function DispatchCard({ shapes }: { shapes: Shapes }) {
         {parts.map(({ kernel, low, high, share }) => (
           <span
             key={low}
-            title={`kernel ${kernel}: ${words(extent, low, high)}`}
+            title={`kernel ${kernel}: ${extent} = ${words(low, high)}`}
             style={{ width: `${100 * share}%`, background: colorOf(kernel) }}
           />
         ))}
@@ -37,27 +54,29 @@ export function DispatchCard({ shapes }: { shapes: Shapes }) {
         {shapes.kernels.map(({ sketch }, kernel) => (
           <li key={kernel}>
             <span className="swatch" style={{ background: colorOf(kernel) }} />
-            kernel {kernel} <span className="mono">{sketch}</span>:{" "}
-            {parts
-              .filter((part) => part.kernel === kernel)
-              .map(({ low, high }) => words(extent, low, high))
-              .join(", ")}
+            <span>
+              kernel {kernel}, <span className="mono">{sketch}</span>:{" "}
+              {parts
+                .filter((part) => part.kernel === kernel)
+                .map(({ low, high }) => words(low, high))
+                .join(", ")}
+            </span>
           </li>
         ))}
       </ul>
       <LinePlot
         label={`Time of a run by ${extent}, of the dispatched kernel and of the fastest one`}
         x={x}
-        lines={lines}
+        lines={[...others, ...parted]}
         format={tickSecs}
         formatX={(value) => String(Math.round(2 ** value))}
         isWholeX
         isLog
       />
       <ul className="legend small">
-        {lines.map(({ label, color }) => (
+        {others.map(({ label, color: stroke, hasDots }) => (
           <li key={label}>
-            <span className="swatch" style={{ background: color }} />
+            <span className={hasDots ? "swatch round" : "swatch"} style={{ background: stroke }} />
             {label}
           </li>
         ))}
@@ -66,6 +85,6 @@ export function DispatchCard({ shapes }: { shapes: Shapes }) {
   );
 }
 
-function words(extent: string, low: number, high: number): string {
-  return low === high ? `${extent} = ${low}` : `${extent} = ${low} to ${high}`;
+function words(low: number, high: number): string {
+  return low === high ? String(low) : `${low} to ${high}`;
 }

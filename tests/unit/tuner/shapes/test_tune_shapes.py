@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import pytest
 
@@ -17,6 +18,7 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.loop.tune import tune_tasks
+from tuner.shapes.choice_budget import ChoiceBudget
 from tuner.shapes.sizes import Sizes
 from tuner.shapes.tune_shapes import (
     NoShapeError,
@@ -26,6 +28,7 @@ from tuner.shapes.tune_shapes import (
     tuned_sizes,
 )
 from tuner.task import Task
+from tuner.trial import MeasuredTrial
 
 TARGET = Target("cpu -mcpu=znver3 -num-cores=1")
 
@@ -39,6 +42,14 @@ def product() -> PrimFunc:
     return with_ranges(te.create_prim_func([a, b, c]), {"M": (1, 64)})
 
 
+def formula(task: Task, candidate: Candidate, failing: int | None = None) -> Measurement:
+    rows = static_shape(sized(task.func).buffers[0])[0]
+    if rows == failing:
+        return Measurement(error=ErrorKind.WRONG_RESULT, message="wrong")
+    favourite = {"direct": 4.0, "cached": 40.0}.get(candidate.sketch, 1e6)
+    return Measurement((1e-6 * rows * (1 + abs(math.log(rows / favourite))),))
+
+
 class FormulaMeasurer:
     """Times by a formula: each sketch is fast in a range of rows of its own."""
 
@@ -48,24 +59,32 @@ class FormulaMeasurer:
     def measure(
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
     ) -> Iterator[tuple[int, Measurement]]:
-        rows = static_shape(sized(task.func).buffers[0])[0]
         for index, candidate in enumerate(candidates):
             candidate.trace.apply_to(task.func)  # it is a schedule of the program
-            if rows == self.failing:
-                yield index, Measurement(error=ErrorKind.WRONG_RESULT, message="wrong")
-                continue
-            favourite = {"direct": 4.0, "cached": 40.0}.get(candidate.sketch, 1e6)
-            secs = 1e-6 * rows * (1 + abs(math.log(rows / favourite)))
-            yield index, Measurement((secs,))
+            yield index, formula(task, candidate, self.failing)
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        for _ in range(num_rounds):
+            yield [formula(task, candidate, self.failing) for candidate in candidates]
 
 
-def searched(measurer: FormulaMeasurer) -> tuple[ShapeSearch, list[Sizes]]:
+@cache
+def tuned() -> tuple[PrimFunc, Sequence[Sizes], Sequence[Sequence[MeasuredTrial]]]:
+    """Return a program, some of its sizes, and the trials of their searches."""
     func = product()
     sizes = tuned_sizes(func)[::3]
     tasks = tasks_of_sizes(func, TARGET, sizes)
-    searches = tune_tasks(tasks, measurer=measurer, max_trials=16 * len(tasks), strategy="random")
-    trials = [search.trials for search in searches]
-    return find_kernels(func, TARGET, trials, sizes, measurer=measurer), sizes
+    searches = tune_tasks(
+        tasks, measurer=FormulaMeasurer(), max_trials=16 * len(tasks), strategy="random"
+    )
+    return func, sizes, [search.trials for search in searches]
+
+
+def found(measurer: FormulaMeasurer, budget: ChoiceBudget | None = None) -> ShapeSearch:
+    func, sizes, trials = tuned()
+    return find_kernels(func, TARGET, trials, sizes, measurer=measurer, budget=budget)
 
 
 def test_each_size_is_worth_the_same() -> None:
@@ -81,7 +100,7 @@ def test_few_trials_tune_few_sizes() -> None:
 
 @pytest.fixture(scope="module")
 def search() -> ShapeSearch:
-    return searched(FormulaMeasurer())[0]
+    return found(FormulaMeasurer())
 
 
 def test_the_dispatcher_calls_the_kernel_that_is_fast_at_the_size(search: ShapeSearch) -> None:
@@ -95,11 +114,11 @@ def test_the_dispatcher_calls_the_kernel_that_is_fast_at_the_size(search: ShapeS
 
 
 def test_the_same_measurements_give_the_same_kernels(search: ShapeSearch) -> None:
-    again, _ = searched(FormulaMeasurer())
+    again = found(FormulaMeasurer())
     assert search.tree == again.tree
     assert search.matrix.kernels == again.matrix.kernels
 
 
 def test_kernels_that_are_wrong_at_a_size_are_no_choice() -> None:
     with pytest.raises(NoShapeError, match="kernels of main is correct"):
-        searched(FormulaMeasurer(failing=64))
+        found(FormulaMeasurer(failing=64))

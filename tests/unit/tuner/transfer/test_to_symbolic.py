@@ -32,12 +32,16 @@ def tiled(sch: Schedule, *, is_perfect: bool) -> Trace:
     return sch.trace
 
 
-@pytest.mark.parametrize("is_perfect", [True, False])
-def test_tiles_keep_their_sizes_and_the_outermost_loop_grows(is_perfect: bool) -> None:
+@pytest.mark.parametrize(("is_perfect", "tile"), [(True, None), (False, None), (True, 5)])
+def test_tiles_keep_their_sizes_and_the_outermost_loop_grows(
+    is_perfect: bool, tile: int | None
+) -> None:
     trace = tiled(Schedule(product(24)), is_perfect=is_perfect)
     func = product(te.var("M"))
-    symbolic = symbolic_trace(trace, func, {"M": 24}).apply_to(func)
-    assert "in T.grid((M + 7) // 8, 2, 6, 4):" in symbolic.func.script()
+    symbolic = symbolic_trace(trace, func, {"M": 24}, tile).apply_to(func)
+    parts, rows_of_tile = ("(M + 7) // 8", 4) if tile is None else ("(M + 9) // 10", tile)
+    assert f"in T.grid({parts}, 2, 6, 4):" in symbolic.func.script()
+    assert f"in T.unroll({rows_of_tile}):" in symbolic.func.script()
     kernel = build(symbolic, "cpu -num-cores=1")
     rng = np.random.default_rng(0)
     for rows in (1, 7, 8, 24, 51):
@@ -52,4 +56,12 @@ def test_a_trace_without_symbolic_loops_stays_the_same() -> None:
     func = product(te.var("M"))
     sch = Schedule(product(24))
     sch.vectorize(sch.get_loops("C")[1])
-    assert symbolic_trace(sch.trace, func, {"M": 24}) == sch.trace
+    assert symbolic_trace(sch.trace, func, {"M": 24}, 5) == sch.trace
+
+
+def test_tiles_of_one_row_stay() -> None:
+    func = product(te.var("M"))
+    sch = Schedule(product(24))
+    sch.split(sch.get_loops("C")[0], [None, 1])
+    trace = symbolic_trace(sch.trace, func, {"M": 24}, 5)
+    assert trace == symbolic_trace(sch.trace, func, {"M": 24})
