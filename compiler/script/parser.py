@@ -29,6 +29,7 @@ from compiler.script.calls import call
 from compiler.script.constants import Surroundings, inline_constants
 from compiler.script.context import Context, Handle, NamedValue, call_name, dialect_name
 from compiler.script.declared_calls import with_declared_calls
+from compiler.script.jumps import without_jumps
 from compiler.script.scalars import changed_names
 from compiler.script.source import Source
 from compiler.script.statements import statements
@@ -219,6 +220,7 @@ def _context(source: Source, node: ast.FunctionDef, functions: _Functions) -> Co
 
 
 def _function(context: Context, node: ast.FunctionDef) -> PrimFunc:
+    without_jumps(node, context.error)
     params = _parameters(context, node)
     attrs, statements_left = _prelude(context, node.body, params)
     for argument in node.args.args:
