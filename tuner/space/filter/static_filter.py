@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from math import prod
 
@@ -118,8 +119,18 @@ def _fits_registers(tables: NestTables, tile: RegisterTile, target: CpuTarget) -
         fits &= tile.registers <= registers
         fits &= tile.registers + tile.shared_loads <= MAX_SHARED * registers
     if tables.nest.packed:
-        fits &= tile.accumulators >= MIN_ACCUMULATORS
+        fits &= tile.accumulators >= min(MIN_ACCUMULATORS, _most_accumulators(tables.nest, tile))
     return fits
+
+
+def _most_accumulators(nest: TiledNest, tile: RegisterTile) -> int:
+    """Return the vectors of the whole output: a product of 3 x 5 has no tile of 4."""
+    lengths = [
+        -(-axis.extent // tile.lanes) if number == nest.vector_axis else axis.extent
+        for number, axis in enumerate(nest.facts.axes)
+        if not axis.is_reduction and any(column is not None for column in nest.columns[number])
+    ]
+    return math.prod(lengths)
 
 
 def _is_short(tables: NestTables, tile: RegisterTile) -> Mask:

@@ -39,6 +39,7 @@ def grouped(space: SketchSpace) -> list[int]:
         ops.dense_int4(32, 17, 96, 48, "bfloat16"),
         ops.dense_int4(6, 64, 64, 32, zero_point=True),
         ops.dense_int4(5, 17, 96, 48),
+        ops.dense_int4(3, 5, 64, 32, zero_point=True),
     ],
 )
 def test_every_candidate_is_correct(func: PrimFunc) -> None:
