@@ -11,7 +11,7 @@ import argparse
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from multiprocessing import get_context
 
@@ -31,6 +31,7 @@ from tuner.replay.play import play
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.searcher import Searcher
 from tuner.space.features.features import FEATURE_NAMES
+from tuner.space.search_space import Mask
 
 SEEDS = range(3)
 JOB_SAMPLES = 64
@@ -43,6 +44,10 @@ NUM_CALIBRATED = 500
 """Samples of a new CPU."""
 NUM_FOLDS = 6
 """Folds in which operators and shapes are held out, and operators of a new CPU."""
+OWN_FOLDS = 4
+"""Folds of the candidates of a set, for a model of the set alone."""
+MIN_OWN = 60
+"""The fewest candidates of such a set; three quarters of fewer teach a model little."""
 TRIALS = (1, 5, 15)
 """After how many trials the loss is reported, beside the loss of the first guess, unmeasured: the
 last one ends the first round.
@@ -106,6 +111,7 @@ def main() -> None:
     if args.split is None:
         metrics += _of_estimate(sets)
         metrics += _repeatability(sets)
+        metrics += _of_own_candidates(sets)
         metrics += _training_costs([each.samples for each in sets])
     report("model_quality", metrics)
 
@@ -226,10 +232,17 @@ def _row(judged: Judged, scores: Scores, part: str) -> dict[str, float] | None:
     return {
         "pairwise": found.pairwise,
         f"pairwise of pairs {CLEAR:.0%} apart": pairs_in_order(scores[mask], secs, CLEAR),
+        "pairwise of pairs beyond the noise": pairs_in_order(scores[mask], secs, _noise(judged)),
         "top1": found.top1,
         "top5": found.top5,
         "trials_saved": found.trials_saved,
     }
+
+
+def _noise(judged: Judged) -> float:
+    """Return the median difference between the times of a candidate in two halves of its turns."""
+    spread: float = judged.recorded.provenance["repeatability"]["drawn"]["spread"]
+    return spread
 
 
 def _of_estimate(sets: Sequence[Judged]) -> list[Metric]:
@@ -250,6 +263,41 @@ def _repeatability(sets: Sequence[Judged]) -> list[Metric]:
         label = f"{part}: two halves of the turns agree, mean"
         metrics.append(Metric(label, "", (float(np.mean(agree)),)))
     return metrics
+
+
+def _of_own_candidates(sets: Sequence[Judged]) -> list[Metric]:
+    """Return how well models order candidates of a set that were trained on others of it.
+
+    It shows how far the features and so few samples go, beside the noise of the labels.
+    """
+    by_part: dict[str, list[float]] = {part: [] for part in PARTS}
+    for each in sets:
+        if len(each.samples.run_secs) < MIN_OWN:
+            continue
+        rng = np.random.default_rng(0)
+        fold_of = rng.permutation(len(each.samples.run_secs)) % OWN_FOLDS
+        for fold in range(OWN_FOLDS):
+            held = fold_of == fold
+            members = boost([_rows(each.samples, ~held)], 0, STORE_TREES)
+            scores = score(members, each.samples.features)
+            for part in PARTS:
+                masks = each.recorded.is_drawn if part == "drawn" else each.recorded.is_kept
+                judged = held & np.concatenate(masks)
+                found = quality(scores[judged], each.samples.run_secs[judged])
+                if found is not None:
+                    by_part[part].append(found.pairwise)
+    return [
+        Metric(
+            f"{part}: a model of other candidates of the set, pairwise",
+            "",
+            (float(np.mean(found)),),
+        )
+        for part, found in by_part.items()
+    ]
+
+
+def _rows(samples: Samples, mask: Mask) -> Samples:
+    return replace(samples, features=samples.features[mask], run_secs=samples.run_secs[mask])
 
 
 def _training_costs(samples: list[Samples]) -> list[Metric]:
