@@ -25,8 +25,8 @@ from workers.logs import configure_logs
 _log = structlog.get_logger()
 
 _NICENESS = 5
-"""Coordinators are behind an API, a scheduler and a database of the same host: a look-up is awaited
-by a program, a proposal by nobody. Chosen; at 5 the kernel gives the others three times the share.
+"""The niceness of coordinators: on the host of an API, a scheduler and a database, look-ups come
+first, for which programs wait. Chosen; at 5 the kernel gives the others three times the share.
 """
 _LOOK_SECS = 1.0
 """Interval at which the request to stop is checked. Chosen."""

@@ -197,7 +197,7 @@ def find_kernels(
     budget.reserve(last_secs, COMPARED_SHARE)
     if further and not budget.should_stop() and budget.affords(len(matrix.kernels) * secs):
         more = measure(program, matrix.kernels, further)
-        if more.kernels == matrix.kernels:  # else the time ended amid the first of these sizes
+        if more.kernels == matrix.kernels:  # else the time ended during the first of these sizes
             matrix = matrix.beside(more)
     budget.reserve(last_secs)
     matrix = _correct(func, matrix)
