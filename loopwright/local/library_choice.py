@@ -54,8 +54,8 @@ class LibraryChoice:
 
     def called(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return the names of the functions that candidates may call: those of programs, too."""
-        own = (name for task in tasks for name in library_functions(task.func.body))
-        return tuple(dict.fromkeys((*self.functions, *own)))
+        of_programs = (name for task in tasks for name in library_functions(task.func.body))
+        return tuple(dict.fromkeys((*self.functions, *of_programs)))
 
     def rules(self, rules: Collection[str] | None, target: Target) -> Collection[str] | None:
         """Return the names of the rules of a search, with those that call the libraries.

@@ -90,8 +90,8 @@ def with_divisors(sizes: Sequence[Sizes]) -> list[Sizes]:
         for of_size in near
         if all(first[name] <= value <= last[name] for name, value in of_size.items())
     ]
-    found = {tuple(of_size.values()): of_size for of_size in (first, *inside, last)}
-    return [found[values] for values in sorted(found)]
+    by_values = {tuple(of_size.values()): of_size for of_size in (first, *inside, last)}
+    return [by_values[values] for values in sorted(by_values)]
 
 
 def _divisible(value: int) -> int:

@@ -94,19 +94,19 @@ def measure_matrix(
             break
         begun_secs = time.monotonic()
         task = workload_at(program, of_size)
-        found: dict[int, float] = {}
+        column: dict[int, float] = {}
         results = _measured(task, kernels, rows, first, measurer)
         for row, measurement in results:
             on_measured(task, kernels[row], measurement)
-            found[row] = measurement.best_secs if measurement.ok else np.inf
-            is_needed = not columns and np.isinf(min(found.values()))
+            column[row] = measurement.best_secs if measurement.ok else np.inf
+            is_needed = not columns and np.isinf(min(column.values()))
             if not is_needed and not affords(0.0):
                 break
         results.close()
-        if columns and len(found) < len(rows):
+        if columns and len(column) < len(rows):
             break
-        rows, first = sorted(found), min(found, key=found.__getitem__)
-        columns.append(found)
+        rows, first = sorted(column), min(column, key=column.__getitem__)
+        columns.append(column)
         slowest_secs = max(slowest_secs, time.monotonic() - begun_secs)
     secs = np.array([[column[row] for column in columns] for row in rows])
     return TimeMatrix(tuple(kernels[row] for row in rows), tuple(sizes[: len(columns)]), secs)

@@ -15,6 +15,7 @@ from service.store import shapes
 from service.store.database.database import Database
 from service.store.jobs import claims
 from tests.contracts.measurement_store import make_candidate
+from tests.contracts.comparer import ComparerContract
 from tests.contracts.measurer import MeasurerContract
 from tests.integration.service.shapes.test_shapes import submit
 from tuner.candidate import Candidate
@@ -24,7 +25,7 @@ from tuner.task import Task
 TASK = Task(ops.matmul(8, 8, 8), Target("cpu -mcpu=znver3 -num-cores=1"))
 
 
-class TestStoredTimings(MeasurerContract):
+class TestStoredTimings(MeasurerContract, ComparerContract):
     @pytest.fixture
     def behind(self) -> MemoryMeasurer:
         return MemoryMeasurer(lambda _: 1e-3)
@@ -58,6 +59,10 @@ class TestStoredTimings(MeasurerContract):
             measurer=behind,
             gives_up=lambda: False,
         )
+
+    @pytest.fixture
+    def comparer(self, measurer: StoredTimings) -> StoredTimings:
+        return measurer
 
     def test_what_is_stored_is_not_measured_again(
         self,
