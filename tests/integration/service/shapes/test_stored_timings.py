@@ -14,8 +14,8 @@ from service.http.dependencies import Dependencies
 from service.store import shapes
 from service.store.database.database import Database
 from service.store.jobs import claims
-from tests.contracts.measurement_store import make_candidate
 from tests.contracts.comparer import ComparerContract
+from tests.contracts.measurement_store import make_candidate
 from tests.contracts.measurer import MeasurerContract
 from tests.integration.service.shapes.test_shapes import submit
 from tuner.candidate import Candidate
