@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,21 @@ import loopwright as lw
 from compiler import te
 from compiler.target.target import Target
 from loopwright.local.library_choice import LibraryChoice
+from tests.unit.compiler.executor.functions.test_imported import negating
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.warm_start import COLD
+
+PROGRAM = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    X = T.alloc_buffer((4,))
+    for i in range(4):
+        with T.sblock("X"):
+            vi = T.axis.spatial(4, i)
+            X[vi] = A[vi] + 1.0
+    T.call_packed("test.negate", X, B)
+"""
 
 
 def _biased() -> lw.PrimFunc:
@@ -62,3 +76,11 @@ def test_wrong_libraries_are_refused() -> None:
         lw.tune("matmul:4,4,4", libraries="blas")
     with pytest.raises(ValueError, match=r"kernels for 'cuda .*' call no library: got blas"):
         LibraryChoice.of(["blas"]).rules(None, Target("cuda -arch=sm_80"))
+
+
+def test_a_program_that_calls_a_function_of_a_module_is_tuned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with negating(tmp_path, monkeypatch):
+        result = lw.tune(PROGRAM, target="cpu -num-cores=1", max_trials=2, progress=False)
+    assert all(trial.measurement.ok for trial in result.trials)
