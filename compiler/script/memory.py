@@ -13,7 +13,7 @@ from compiler.script.buffers import DETAILS, declare
 from compiler.script.context import Context, MemoryView
 from compiler.script.expressions import expression, index
 from compiler.script.literals import stored
-from compiler.script.views import add_view
+from compiler.script.rewrites.views import add_view
 
 _DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
 

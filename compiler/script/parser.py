@@ -28,8 +28,9 @@ from compiler.script.buffers import ALLOCATIONS, DETAILS, declare, parameter
 from compiler.script.calls import call
 from compiler.script.constants import Surroundings, inline_constants
 from compiler.script.context import Context, Handle, NamedValue, call_name, dialect_name
-from compiler.script.declared_calls import with_declared_calls
-from compiler.script.jumps import without_jumps
+from compiler.script.rewrites.declared_calls import with_declared_calls
+from compiler.script.rewrites.jumps import without_jumps
+from compiler.script.rewrites.views import join_views
 from compiler.script.scalars import changed_names
 from compiler.script.source import Source
 from compiler.script.statements import statements
@@ -39,7 +40,6 @@ from compiler.script.symbols import (
     scalar_parameter,
     type_variable,
 )
-from compiler.script.views import join_views
 
 # A chosen bound: a call of a kernel passes one pointer for each parameter.
 _MAX_PARAMS = 256

@@ -17,7 +17,7 @@ TUNED_SHARE = 0.4
 what follows. Chosen.
 """
 COMPARED_SHARE = 0.5
-"""Share of what is left after the tuned sizes for comparing kernels in turns. Chosen."""
+"""Share of the time after the tuned sizes in which kernels are compared in turns. Chosen."""
 
 
 def _never() -> bool:
@@ -54,7 +54,7 @@ class ChoiceBudget:
         return self._end is None or self.now() + secs + self._reserve_secs <= self._end
 
     def reserve(self, secs: float, share: float = 0.0) -> None:
-        """Set the time that is kept for later steps: seconds, and a share of what is left then."""
+        """Reserve time for later steps: seconds, and a share of the time after them."""
         left = 0.0 if self._end is None else max(self._end - self.now() - secs, 0.0)
         self._reserve_secs = secs + share * left
 

@@ -90,8 +90,9 @@ def _are_plain(output: Buffer, *loads: Load) -> bool:
 def _is_whole(block: Block, load: Load) -> bool:
     """Return whether each index is an iterator as long as the dimension, or 0 in one of 1."""
     extents: dict[Expr, Expr] = {iterator.var: iterator.extent for iterator in block.iter_vars}
+    extents[_ZERO] = _ONE
     return all(
-        _equal(extents.get(index, _ONE if index == _ZERO else index), size)
+        index in extents and _equal(extents[index], size)
         for index, size in zip(load.indices, load.buffer.shape, strict=True)
     )
 

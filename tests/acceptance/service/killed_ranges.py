@@ -1,8 +1,8 @@
 """Coordinators are killed and stopped while they choose the kernels of a search over ranges.
 
 One is killed with `kill -9`. The next is stopped (SIGSTOP) until its lease is over and a third has
-chosen, and then goes on. Each timing was stored once, none was changed, and the result is that of a
-search that nobody disturbed.
+chosen, and then goes on. Each timing was stored once, none was changed, and the result equals that
+of an undisturbed search.
 """
 
 from __future__ import annotations

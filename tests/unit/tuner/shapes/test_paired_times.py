@@ -29,7 +29,7 @@ TRUE_SECS = np.array([1.0, 1.2, 1.5])
 
 
 def rounds(load: np.ndarray) -> list[list[Measurement]]:
-    """Return what is measured if everything takes so many times as long in each round."""
+    """Return the times of each round, multiplied by its factor."""
     return [[Measurement((secs * factor,)) for secs in TRUE_SECS] for factor in load]
 
 

@@ -1,0 +1,1 @@
+"""Rewrites of what a script says into simpler programs: jumps, views of memory, bare calls."""
