@@ -24,6 +24,7 @@ from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
 from compiler.passes.common.widen_buffers import wide_types_of, widen_buffers
 from compiler.passes.cpu.bound_loops import bound_loops
 from compiler.passes.cpu.drop_guards import drop_guards
+from compiler.passes.cpu.fill_vectors import fill_vectors
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
 from compiler.passes.cpu.partial_tiles import split_partial_tiles
@@ -104,6 +105,7 @@ def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
 def _improved(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     stmt = drop_guards(bound_loops(split_partial_tiles(stmt)))
+    stmt = fill_vectors(stmt, target.vector_bits)
     stmt = scan_in_lanes(stmt, target.vector_bits)
     stmt = reduce_in_lanes(position_in_lanes(stmt))
     stmt = promote_accumulators(stmt, register_file_bytes)

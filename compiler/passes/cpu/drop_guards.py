@@ -152,7 +152,7 @@ def _is_safe(path: Path, outer: Path, dropped: list[_StoreGuard]) -> bool:
     store = path[-1]
     extents = symbolic_extents((*outer, *path))
     return all(
-        _is_inside(node, limited, ranges, extents) and not _may_trap(node) for node in walk(store)
+        _is_inside(node, limited, ranges, extents) and not may_trap(node) for node in walk(store)
     )
 
 
@@ -171,7 +171,8 @@ def _is_inside(
     return are_inside([index for index, _ in varying], part, ranges, extents)
 
 
-def _may_trap(node: object) -> bool:
+def may_trap(node: object) -> bool:
+    """Return whether a node of an expression could end the process if operands hold anything."""
     match node:
         case BinOp("//" | "%" | "/", lhs, rhs):
             return is_integer(dtype_of(lhs)) and not isinstance(rhs, IntImm)
