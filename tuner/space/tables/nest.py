@@ -60,6 +60,8 @@ class TiledNest:
         tensor_tile: What one instruction of tensor cores computes: loops of these extents are at
             the innermost level of each axis.
         dot: The unrolled steps of a sum that a CPU multiplies and adds at once.
+        fills_rows: Whether a row that is one tile ends in a single vector, which the compiler may
+            fill because all of the row is in small buffers (`compiler/passes/cpu/fill_vectors.py`).
     """
 
     facts: BlockFacts
@@ -72,6 +74,7 @@ class TiledNest:
     source_bytes: tuple[int, ...] = ()
     tensor_tile: TensorTile | None = None
     dot: DotGroup = _NO_DOT
+    fills_rows: bool = False
 
     @property
     def accesses(self) -> tuple[TensorAccess, ...]:

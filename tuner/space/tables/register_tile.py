@@ -14,7 +14,7 @@ class RegisterTile:
     """The register tile of each candidate of a batch: `rows` rows of `vectors` vectors each.
 
     A row shorter than a vector occupies a whole one. A row that is not a whole number of vectors
-    ends in shorter vectors, each half as long.
+    ends in shorter vectors, each half as long, unless it is filled.
     """
 
     def __init__(self, tables: NestTables, target: CpuTarget) -> None:
@@ -25,8 +25,13 @@ class RegisterTile:
     @cached_property
     def vectors(self) -> Floats:
         """The number of vector operations for a row."""
-        length = self._tables.vector_length.astype(np.int64)
-        return (length // self.lanes + _ones(length % self.lanes)).astype(np.float64)
+        nest, length = self._tables.nest, self._tables.vector_length.astype(np.int64)
+        whole, rest = length // self.lanes, length % self.lanes
+        parts = _ones(rest)
+        if nest.fills_rows and nest.vector_axis is not None:
+            is_row = length == nest.facts.axes[nest.vector_axis].extent
+            parts = np.where(is_row, np.minimum(parts, 1), parts)
+        return whole + parts
 
     @property
     def efficiency(self) -> Floats:

@@ -95,7 +95,7 @@ def _slide(draft: SketchBuilder, facts: BlockFacts, window: _Window) -> None:
     if maker is not None and window.stride > 1 and window.image.shape[-1] % window.stride == 0:
         _take_apart(draft, maker, window)
     epilogue = epilogue_of(draft, facts, "local")
-    outer, middle = _tile(draft, facts, window, block, epilogue)
+    outer, middle = _tile(draft, facts, window, block, epilogue, is_copied=maker is not None)
     if maker is not None:
         handle = schedule.get_block(maker)
         rank = len(draft.loops(handle))
@@ -140,9 +140,19 @@ def _take_apart(draft: SketchBuilder, maker: str, window: _Window) -> None:
 
 
 def _tile(
-    draft: SketchBuilder, facts: BlockFacts, window: _Window, block: BlockRV, epilogue: BlockRV
+    draft: SketchBuilder,
+    facts: BlockFacts,
+    window: _Window,
+    block: BlockRV,
+    epilogue: BlockRV,
+    *,
+    is_copied: bool,
 ) -> tuple[list[LoopRV], list[LoopRV]]:
-    """Tile the block; return the loops around a tile of rows, and those inside."""
+    """Tile the block; return the loops around a tile of rows, and those inside.
+
+    Args:
+        is_copied: Whether the rows of the image are in a copy, which may have longer rows.
+    """
     schedule = draft.schedule
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     limits = {window.row: (3, MAX_ROWS), window.column: (2, MAX_VECTORS * lanes)}
@@ -182,7 +192,11 @@ def _tile(
         schedule.unroll(loop)
     for loop in (levels[_TILE][-1], loops[-1]):
         schedule.vectorize(loop)
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), window.column))
+    draft.nests.append(
+        TiledNest(
+            facts, tuple(columns), tuple(remainder_levels), window.column, fills_rows=is_copied
+        )
+    )
     draft.scheduled.add(facts.name)
     return levels[_OUTER], levels[_MIDDLE]
 
