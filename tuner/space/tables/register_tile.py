@@ -25,13 +25,10 @@ class RegisterTile:
     @cached_property
     def vectors(self) -> Floats:
         """The number of vector operations for a row."""
-        nest, length = self._tables.nest, self._tables.vector_length.astype(np.int64)
+        length = self._tables.vector_length.astype(np.int64)
         whole, rest = length // self.lanes, length % self.lanes
-        parts = _ones(rest)
-        if nest.fills_rows and nest.vector_axis is not None:
-            is_row = length == nest.facts.axes[nest.vector_axis].extent
-            parts = np.where(is_row, np.minimum(parts, 1), parts)
-        return whole + parts
+        parts = np.minimum(rest, 1) if self._tables.nest.fills_rows else np.bitwise_count(rest)
+        return (whole + parts).astype(np.float64)
 
     @property
     def efficiency(self) -> Floats:
@@ -106,8 +103,3 @@ class RegisterTile:
         """The number of arithmetic operations in the unrolled innermost code."""
         size: Floats = self.accumulators * self._tables.level_extents[UNROLLED_LEVEL]
         return size
-
-
-def _ones(numbers: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Floats:
-    """Count the one-bits of each number: the number of powers of two that it is the sum of."""
-    return np.bitwise_count(numbers).astype(np.float64)
