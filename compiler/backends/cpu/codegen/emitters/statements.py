@@ -246,17 +246,22 @@ class Statements:
         outer.label = after
 
     def _dynamic(self, loop: For, extent: Expr) -> None:
-        """Emit a loop whose extent varies with outer loops, and may be zero."""
+        """Emit a loop whose extent varies with outer loops, and may be zero or less."""
         least, most = bounds(extent, self._scope.extents) or reach(extent, self._scope.extents)
         self._scope.extents[loop.var] = most
         count = self._expressions.integer(extent)
-        if loop.kind == "parallel" and self._scope.num_lanes() == 1 and self._launch(loop, count):
-            return
+
+        def run() -> None:
+            is_launched = loop.kind == "parallel" and self._scope.num_lanes() == 1
+            if not is_launched or not self._launch(loop, count):
+                self.run_range(loop, "0", count.name)
+
         if least >= 1 and is_symbolic(extent):
-            self.run_range(loop, "0", count.name)
+            run()
             return
+        # A guard of the body may leave the extent negative.
         is_entered = self._instructions.icmp("sgt", "i64", count, RegisterValue("0", 0))
-        self._guarded(is_entered, lambda: self.run_range(loop, "0", count.name))
+        self._guarded(is_entered, run)
 
     def _while(self, loop: While) -> None:
         """Emit a loop that tests its condition before each iteration."""

@@ -50,6 +50,18 @@ def add_one(B: T.Buffer(({extent},), "int32")):
             v = T.axis.spatial({extent}, i)
             B[v] = B[v] + 1
 """
+# The last rows have no element right of the diagonal; rows beyond the last one have fewer than none.
+TAILS = """\
+@T.prim_func
+def tails(B: T.Buffer((4, 4), "int32")):
+    for i0, i1 in T.grid(2, 4):
+        for j in {loop}(3 - (i0 * 2 + i1)):
+            with T.sblock("B"):
+                vi = T.axis.spatial(4, i0 * 2 + i1)
+                vj = T.axis.spatial(4, i0 * 2 + i1 + 1 + j)
+                T.where(i1 < 2)
+                B[vi, vj] = B[vi, vj] + 1
+"""
 
 
 @pytest.fixture
@@ -141,6 +153,18 @@ def test_a_dynamic_partition_runs_each_iteration_once(step: int) -> None:
 def test_rows_of_different_length_on_threads(loop: str) -> None:
     oracle = parse(TRIANGLE.format(loop="range(90)"))
     check(parse(TRIANGLE.format(loop=loop)), oracle, 2)
+
+
+@pytest.mark.usefixtures("_launch_small_loops")
+def test_a_parallel_loop_without_iterations_runs_none() -> None:
+    """An extent below zero is no huge number of iterations."""
+    func = parse(TAILS.format(loop="T.parallel"))
+    for threads in (1, 2):
+        module = build(func, f"cpu -num-cores={threads}")
+        counts: NDArray[Any] = np.zeros((4, 4), "int32")
+        module(counts)
+        assert (counts == np.triu(np.ones((4, 4)), 1)).all()
+        module.close()
 
 
 @pytest.mark.parametrize("step", [0, -1, 1.5, "two"])
