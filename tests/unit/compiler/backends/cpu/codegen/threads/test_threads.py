@@ -50,7 +50,7 @@ def add_one(B: T.Buffer(({extent},), "int32")):
             v = T.axis.spatial({extent}, i)
             B[v] = B[v] + 1
 """
-# The last rows have no element right of the diagonal; rows beyond the last one have fewer than none.
+# The last row has no element right of the diagonal; rows beyond it would have fewer than none.
 TAILS = """\
 @T.prim_func
 def tails(B: T.Buffer((4, 4), "int32")):
