@@ -15,6 +15,10 @@ from compiler.driver import toolchain
 from compiler.executor.kernel import LoadedKernel
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.interpret.oracle.oracle import compare, interpret
+from compiler.user_cache import default_directory
+from loopwright.models.schedules import propose_kernel
+from tuner.replay import base_model
+from tuner.task import Task
 
 _threads = 1
 
@@ -31,8 +35,8 @@ def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
 
     Args:
         workload: The workload.
-        backend: "default", "tuned", "tuned@SEED", "dispatched" (a kernel of a search over a range
-            of shapes) or "ceiling".
+        backend: "default", "proposed" (the base model's first proposal, without trials), "tuned",
+            "tuned@SEED", "dispatched" (a kernel of a search over a range of shapes) or "ceiling".
 
     Raises:
         NotTunedError: If there is no tuned schedule, or no artifact.
@@ -44,6 +48,8 @@ def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
     func = program(workload)
     if backend == "default":
         return _prepared(workload, func, func, target, "")
+    if backend == "proposed":
+        return _prepared(workload, func, _proposed(Task(func, target)), target, "no trials")
     if backend == "dispatched":
         family = FAMILY_OF[workload.name]
         note = f"{load_facts(family, _threads)['trials']} trials for all shapes"
@@ -51,6 +57,13 @@ def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
     tuned = load_tuned(workload, _threads, backend)
     note = f"{tuned.trials} trials, sketch {tuned.sketch}"
     return _prepared(workload, func, tuned.trace.apply_to(func), target, note)
+
+
+def _proposed(task: Task) -> lw.Schedule:
+    """Return the schedule that a search would try first."""
+    base = base_model.base_model(default_directory())
+    kernel = propose_kernel(task, "proposed", cost_model=base.model)
+    return kernel.candidate.trace.apply_to(task.func)
 
 
 def _prepared(

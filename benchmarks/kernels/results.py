@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Row = Mapping[str, Any]
-NOT_PEERS = ("default", "tuned", "dispatched", "ceiling")
+NOT_PEERS = ("default", "proposed", "tuned", "dispatched", "ceiling")
 
 
 @dataclass(frozen=True)

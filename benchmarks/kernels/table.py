@@ -18,12 +18,13 @@ from benchmarks.kernels.results import (
     geometric_mean,
     ordered_backends,
     rate,
+    ratio,
     share,
 )
 from benchmarks.peers.environments import PEERS
 from loopwright.tables import FittedTable
 
-_ORDER = ("default", "tuned", *(peer.name for peer in PEERS))
+_ORDER = ("default", "proposed", "tuned", *(peer.name for peer in PEERS))
 
 
 def print_rows(title: str, rows: Mapping[str, Row], *, markdown: bool = False) -> None:
@@ -48,6 +49,17 @@ def print_rows(title: str, rows: Mapping[str, Row], *, markdown: bool = False) -
         print(
             f"geometric mean of {len(ratios)} ratios to the best peer: {mean:.3f},"
             f" the lowest {worst:.2f}"
+        )
+    proposed = sorted(
+        found.median
+        for row in rows.values()
+        if (found := ratio(row, "proposed", "tuned")) is not None
+    )
+    if proposed:
+        tenth = proposed[(len(proposed) - 1) // 10]
+        print(
+            f"first proposals, without trials: {geometric_mean(proposed):.3f} of the rate of tuned"
+            f" kernels, the worst tenth at most {tenth:.2f}"
         )
 
 

@@ -112,6 +112,20 @@ def test_the_table_shows_rates_shares_and_ratios(capsys: pytest.CaptureFixture[s
     assert lines[-1].endswith("2 ratios to the best peer: 1.000, the lowest 0.50")
 
 
+def test_the_table_compares_first_proposals_with_tuned_kernels(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = {
+        "one": row(proposed=[5 * MS], tuned=[4 * MS], numpy=[8 * MS]),
+        "two": row(proposed=[4 * MS], tuned=[2 * MS], numpy=[3 * MS]),
+        "three": row(tuned=[2 * MS], numpy=[3 * MS]),
+    }
+    print_rows("title", rows, markdown=True)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "without trials: 0.632 of the rate of tuned kernels" in last
+    assert last.endswith("the worst tenth at most 0.50")
+
+
 def test_the_check_shows_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
     print_changes(
         [
