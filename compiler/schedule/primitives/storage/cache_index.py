@@ -25,7 +25,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import children, substitute, transform, walk
+from compiler.ir.core.visit import children, substitute, transform_expr, walk
 from compiler.ir.verify.verify import VerifyError, verify_but_for_races
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.placed_block import PlacedBlock
@@ -88,7 +88,11 @@ def cache_index(
         path = find_block(func, block)
         assert path is not None, "the block stays"
         realize = realize_at(path)
-        body = _replaced(realize.block.body, expr, load)
+        store = realize.block.body
+        assert isinstance(store, Store), "`_indices` takes blocks that store once"
+        # The element that is stored stays an expression: concurrent iterations prove by it that
+        # they store different ones.
+        body = replace(store, value=_replaced(store.value, expr, load))
         new = with_regions(replace(realize.block, body=body))
         func = replace_at(func, path, with_block(realize, new))
         names.append(name)
@@ -101,8 +105,8 @@ def cache_index(
     return func, names
 
 
-def _replaced(body: Stmt, expr: Expr, load: Load) -> Stmt:
-    return transform(body, on_expr=lambda node: load if node == expr else None)
+def _replaced(value: Expr, expr: Expr, load: Load) -> Expr:
+    return transform_expr(value, lambda node: load if node == expr else None)
 
 
 def _indices(site: PlacedBlock, threshold: int, refuse: Refuse) -> list[Expr]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from compiler.ir.core.nodes import Load, Store
+from compiler.ir.core.visit import walk, walk_stmts
+from compiler.ir.verify.verify import verify
 from tests.unit.compiler.schedule.schedule_asserts import becomes, refused, scheduled
 
 TWICE = """
@@ -61,3 +64,20 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8,), "float32")):
 """)
     with refused(sch, "block B does more than to store once", at='"B"'):
         sch.cache_index("B", "global")
+
+
+def test_what_concurrent_iterations_store_stays_an_expression() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((3, 5), "float32"), B: T.Buffer((3, 5), "float32")):
+    for i in T.vectorized(15):
+        with T.sblock("B"):
+            v = T.axis.spatial(15, i)
+            B[v // 5, v % 5] = A[v // 5, v % 5]
+"""
+    sch = scheduled(text)
+    assert len(sch.cache_index("B", "global")) == 2
+    stores = [n for n in walk_stmts(sch.func.body) if isinstance(n, Store) and n.buffer.name == "B"]
+    assert len(stores) == 1
+    assert not any(isinstance(node, Load) for index in stores[0].indices for node in walk(index))
+    verify(sch.func)
