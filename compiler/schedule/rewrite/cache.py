@@ -52,6 +52,9 @@ _SCOPES = re.compile(
     re.ASCII,
 )
 
+CONCURRENT = ("parallel", "thread_binding")
+"""The kinds of loops whose iterations run side by side; those of vectorized ones are in step."""
+
 
 @dataclass(frozen=True)
 class CopyLocation:
@@ -82,8 +85,7 @@ class CopyLocation:
 
     def concurrent_loop(self) -> For | None:
         """Return a loop around the copy whose iterations are concurrent."""
-        kinds = ("parallel", "thread_binding")
-        return next((loop for loop in loops_on(self.path) if loop.kind in kinds), None)
+        return next((loop for loop in loops_on(self.path) if loop.kind in CONCURRENT), None)
 
 
 def region_buffer(

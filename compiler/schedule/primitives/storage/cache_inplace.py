@@ -5,14 +5,17 @@ from __future__ import annotations
 from compiler.ir.core.nodes import (
     TRUE,
     BlockRealize,
+    Buffer,
     For,
     Var,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.schedule.error import refusal
+from compiler.ir.core.visit import walk
+from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.placed_block import PlacedBlock, conditions
 from compiler.schedule.legality.scope import scope_of_block
 from compiler.schedule.rewrite.cache import (
+    CONCURRENT,
     CopyLocation,
     box_of_reads,
     box_of_writes,
@@ -44,7 +47,8 @@ def cache_inplace(
         The block has such a read, and writes the same buffer; `memory_scope` is valid. In each run
         it writes all of a box, or it writes a box that it also reads. Only the former is accepted
         if the block may not run, or if loops around it are concurrent. None of its loops is
-        vectorized. No opaque call takes the storage of the buffer undeclared.
+        vectorized, and no reduction over it runs on threads. No opaque call takes the storage of
+        the buffer undeclared.
 
     Rewrites:
         for i in range(n):           for i in range(n):
@@ -67,6 +71,7 @@ def cache_inplace(
         reason = f"block {block} does not both read and write {buffer.name}"
         raise refuse(reason, site.realize, "invalid_argument")
     require_no_vector_around((*scope.path, *site.path), refuse)
+    _require_no_shared_sum(site, buffer, refuse)
     location = _around(site)
     standing: set[Var] = set(site.extents)
     fetched, put = box_of_reads(site, buffer, standing), box_of_writes(site, buffer, standing)
@@ -90,6 +95,16 @@ def cache_inplace(
         scope, CopyLocation(put_location.path, put_location.position + 1), nest, None
     )
     return func, first, second
+
+
+def _require_no_shared_sum(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse threads that add to the same elements: a copy of one lacks what others add."""
+    pairs = zip(site.block.iter_vars, site.realize.iter_values, strict=True)
+    steps = {node for i, value in pairs if i.kind == "reduce" for node in walk(value)}
+    for loop in site.loops:
+        if loop.kind in CONCURRENT and loop.var in steps:
+            reason = f"iterations of loop {loop.var.name} add to the same elements of {buffer.name}"
+            raise refuse(f"{reason} side by side", loop, "not_proved")
 
 
 def _around(site: PlacedBlock) -> CopyLocation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compiler import ops
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.schedule_asserts import (
     IN_PLACE,
@@ -53,3 +54,16 @@ def test_cache_inplace_refuses_vectorized_loops() -> None:
     sch = scheduled(IN_PLACE.replace("range(16)", "T.vectorized(16)"))
     with refused(sch, "loop i is vectorized", at="for i"):
         sch.cache_inplace("A", 0, "local")
+
+
+def test_a_sum_that_threads_share_is_not_copied_by_each() -> None:
+    sch = Schedule(ops.matmul(4, 6, 5))
+    block = sch.get_block("C")
+    i, _, k = sch.get_loops(block)
+    sch.bind(k, "threadIdx.x")
+    sch.bind(i, "vthread.x")
+    sch.decompose_reduction(block, i)
+    with refused(
+        sch, "iterations of loop k add to the same elements of C side by side", at="for k"
+    ):
+        sch.cache_inplace("C_update", 0, "global")
