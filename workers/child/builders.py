@@ -44,7 +44,7 @@ def num_spare_builders() -> int:
 
 
 class RoundBuilds:
-    """The builds of a request's candidates, each taken once, in order, by whoever is free."""
+    """The builds of a request's candidates, each taken once, in order, by a free child."""
 
     def __init__(self, request: MeasureRequest) -> None:
         self._request = request
@@ -53,7 +53,7 @@ class RoundBuilds:
         self._lock = Lock()
 
     def take(self) -> int | None:
-        """Return the index of the first candidate that nobody has taken; None without one."""
+        """Return the index of the first candidate that is not taken yet; None without one."""
         with self._lock:
             if self._num_taken == len(self._outcomes):
                 return None
@@ -61,7 +61,7 @@ class RoundBuilds:
             return self._num_taken - 1
 
     def abandon(self) -> None:
-        """Leave out the candidates that nobody has taken."""
+        """Leave out the candidates that are not taken yet."""
         with self._lock:
             self._num_taken = len(self._outcomes)
 

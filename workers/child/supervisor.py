@@ -127,7 +127,7 @@ class ChildSupervisor:
         No other child starts meanwhile, and deadlines are postponed.
         """
         with self._start:
-            with self._state, suppress(ChildGoneError):  # who waits for its answer sees a death
+            with self._state, suppress(ChildGoneError):  # the next answer is a death
                 if self._child is not None:
                     self._child.suspend()
             try:
