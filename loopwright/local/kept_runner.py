@@ -24,19 +24,25 @@ Chosen.
 
 @contextmanager
 def kept_runner(
-    device: HostDevice | None, functions: Collection[str] = ()
+    device: HostDevice | None,
+    functions: Collection[str] = (),
+    *,
+    shares_builds: bool = False,
 ) -> Iterator[ChildRunner]:
     """Use a runner whose child has started, or is starting.
 
     Args:
         device: The device to measure on; None for the cores of the CPU.
         functions: The functions that candidates may call, by name.
+        shares_builds: Whether children on other cores share the builds.
     """
     if device is not None or functions:
         with ChildRunner(device=device, functions=functions) as runner:
+            runner.shares_builds = shares_builds
             yield runner
         return
     runner = _idle.take()
+    runner.shares_builds = shares_builds
     try:
         runner.start()
         yield runner

@@ -24,6 +24,10 @@ DEFAULT_SHARE = 0.05
 """The default schedule is measured if its estimated time is at most this share. Chosen, so that
 the time goes to candidates.
 """
+MIN_SHARED_SECS = 10.0
+"""Builders on other cores start if the call may take so long: their start takes half a second, in
+which no kernel is timed. Chosen.
+"""
 _SECS_AN_OPERATION = 1e-9
 """The time of a default schedule, which is mostly scalar: a product of 512^3 takes 0.24 s on a
 Zen 3, 0.9 ns an operation.
@@ -76,6 +80,10 @@ class TimeLimit:
         num_elements = sum(math.prod(static_shape(buffer)) for buffer in task.func.buffers)
         estimate = _DEFAULT_RUNS * _SECS_AN_OPERATION * (task.flops + num_elements)
         return estimate <= DEFAULT_SHARE * self._max_secs / self._num_tasks
+
+    def affords_builders(self) -> bool:
+        """Return whether there is time to start builders on other cores."""
+        return self._max_secs is None or self._max_secs >= MIN_SHARED_SECS
 
     def affords_baseline(self) -> bool:
         """Return whether there is time to measure libraries beside the best schedule."""

@@ -213,7 +213,11 @@ def tune(
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     # The child starts while this process makes the design space and loads the cost model.
     with (
-        kept_runner(device_for(goal), library_choice.called(tasks)) as runner,
+        kept_runner(
+            device_for(goal),
+            library_choice.called(tasks),
+            shares_builds=time_limit.affords_builders(),
+        ) as runner,
         ExitStack() as stack,
     ):
         most_trials = _default_trials(tasks, rules) if max_trials is None else max_trials

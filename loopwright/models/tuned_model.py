@@ -79,6 +79,7 @@ def tune_here(
             TrialProgress(label, tuning.max_trials, show=tuning.progress) as bar,
             ChildRunner() as runner,
         ):
+            runner.shares_builds = True
 
             def show(num_measured: int, secs: float) -> None:
                 projected_secs = rest_secs + secs

@@ -14,13 +14,14 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 from workers.child.child_environment import child_environment
+from workers.child.suspension import Suspension
 from workers.wire.frames import FrameDecoder, Message, encode
 
 _READ_BYTES = 1 << 16
@@ -93,6 +94,7 @@ class ChildProcess:
         self._last_words = b""
         self._death: Death | None = None
         self._life = threading.Lock()
+        self._suspension = Suspension()
         self._process, self._requests, self._results = (
             _spawner().submit(_start, module, inherited, settings or {}).result()
         )
@@ -121,13 +123,14 @@ class ChildProcess:
             FrameError: If the message is too long.
         """
         content = memoryview(encode(message))
+        end = self._postponed(deadline)
         while content:
             try:
                 content = content[os.write(self._requests, content) :]
             except BlockingIOError:
                 writable = select.poll()
                 writable.register(self._requests, select.POLLOUT)
-                if not writable.poll(_millis_until(deadline)):
+                if not writable.poll(_millis_until(end())) and time.monotonic() > end():
                     raise DeadlineError from None
             except BrokenPipeError:
                 raise ChildGoneError from None
@@ -143,10 +146,11 @@ class ChildProcess:
             DeadlineError: If nothing arrived in time.
             FrameError: If it sent bytes that are not frames.
         """
+        end = self._postponed(deadline)
         while not self._messages:
-            ready = {fd for fd, _ in self._poll.poll(_millis_until(deadline))}
+            ready = {fd for fd, _ in self._poll.poll(_millis_until(end()))}
             # Endless output of a child wakes this loop, but does not extend the deadline.
-            if self._results not in ready and time.monotonic() > deadline:
+            if self._results not in ready and time.monotonic() > end():
                 raise DeadlineError
             if self._words in ready and not self._read_stderr():
                 self._poll.unregister(self._words)
@@ -176,12 +180,24 @@ class ChildProcess:
         except ChildProcessError:  # it died, or other code reaped it
             return False
 
+    def suspend(self) -> None:
+        """Stop all threads of the group until `resume`; postpone the deadlines of its answers.
+
+        This does not wait until they have stopped, which takes microseconds.
+
+        Raises:
+            ChildGoneError: If the child is dead.
+        """
+        self._signal(signal.SIGSTOP)
+        self._suspension.begin()
+
     def resume(self) -> None:
         """Continue all threads of the group.
 
         Raises:
             ChildGoneError: If the child is dead.
         """
+        self._suspension.end()
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -189,6 +205,11 @@ class ChildProcess:
             if self._death is not None:
                 raise ChildGoneError
             os.killpg(self.pid, number)
+
+    def _postponed(self, deadline: float) -> Callable[[], float]:
+        """Return what gives a deadline, postponed by the time suspended from now on."""
+        before_secs = self._suspension.total_secs()
+        return lambda: deadline + self._suspension.total_secs() - before_secs
 
     def kill(self) -> None:
         """Kill the whole group, without waiting; a reader then gets `ChildGoneError`."""

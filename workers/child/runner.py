@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Self
@@ -21,7 +21,13 @@ from compiler.bounded_cache import BoundedCache
 from compiler.executor.functions.imported import IMPORTED_VARIABLE, imports_of
 from compiler.executor.functions.registry import ALLOWED_VARIABLE, allowed_functions
 from compiler.runtime.measurement import ErrorKind, Measurement
-from workers.child.builders import Builders
+from workers.child.builders import (
+    Builders,
+    BuildOutcome,
+    RoundBuilds,
+    num_device_builders,
+    num_spare_builders,
+)
 from workers.child.device_lock import DeviceLock
 from workers.child.host import Host
 from workers.child.phase_clock import PhaseClock
@@ -61,6 +67,9 @@ class ChildRunner:
     On a device, other children without it compile the next candidates meanwhile, a spare child is
     ready to take over after a fault, and other processes that use the same device take turns.
 
+    On a CPU of several cores, other children may share the builds of long searches. They are
+    suspended while the child checks and times a kernel, so that its cores are free.
+
     Args:
         limits: The limits of a candidate whose request has none.
         worker: The name under which measurements are reported.
@@ -68,6 +77,10 @@ class ChildRunner:
         functions: Functions that candidates may call, besides those that the environment allows;
             the child imports those of this process.
         child_module: The program of the child; tests run one whose kernels have faults.
+
+    Attributes:
+        shares_builds: Whether other children share the builds of a CPU's candidates, from the
+            second request of this runner on. It may be changed between requests.
     """
 
     def __init__(
@@ -86,14 +99,21 @@ class ChildRunner:
         self._oracle_failures: BoundedCache[tuple[str, MeasureLimits], Measurement]
         self._oracle_failures = BoundedCache(_MAX_ORACLE_FAILURES)
         self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
-        # On the CPU, a spare that starts and builds beside a timed kernel would disturb it.
+        allowing = _allowing(functions)
+        # On the CPU, a spare that starts beside a timed kernel would disturb it.
         self._child = ChildSupervisor(
             child_module,
             self._slots,
-            {**(device.settings if device else {}), **_allowing(functions)},
+            {**(device.settings if device else {}), **allowing},
             has_spare=device is not None,
         )
-        self._builders = Builders(child_module, device.without) if device else None
+        self.shares_builds = False
+        self._num_requests = 0
+        self._builders: Builders | None = None
+        if device is not None:
+            self._builders = Builders(child_module, device.without, num_device_builders())
+        elif num_builders := num_spare_builders():
+            self._builders = Builders(child_module, allowing, num_builders)
         self._lock = DeviceLock(device.uuid) if device and device.uuid else None
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
@@ -134,7 +154,7 @@ class ChildRunner:
         is_last = False
         while not comparison.is_done:
             rounds: list[list[Measurement]] = []
-            with self._device_turn():
+            with self._measuring_turn():
                 is_last = not self._add_rounds(request, comparison, rounds, is_last=is_last)
             yield [self._stamped(measured, request.target) for measured in rounds]
         yield [self._stamped(measured, request.target) for measured in comparison.skipped_rounds()]
@@ -196,39 +216,53 @@ class ChildRunner:
 
     def _measurements(self, request: MeasureRequest) -> Iterator[Measurement]:
         candidates = [request.part([index]) for index in range(len(request.traces))]
-        if self._builders is None:
+        # Builders take as long to start as the first round takes: short searches do without.
+        is_first, self._num_requests = self._num_requests == 0, self._num_requests + 1
+        is_alone = self.device is None and (is_first or not self.shares_builds)
+        if self._builders is None or is_alone:
             for candidate in candidates:
-                with self._turn:
+                with self._measuring_turn():
                     measurement = self._measure_one(candidate)
                 yield measurement
             return
         with self._builders.building(request) as builds:
-            for candidate, build in zip(candidates, builds, strict=True):
-                built = build.result()
-                if isinstance(built, BuiltCandidate):
-                    with self._device_turn():
-                        measurement = self._measure_one(candidate, built)
-                else:
-                    measurement = built
-                yield measurement
+            for index, candidate in enumerate(candidates):
+                yield self._known_failure(candidate) or self._measure_built(
+                    candidate, self._outcome(builds, index)
+                )
+
+    def _outcome(self, builds: RoundBuilds, index: int) -> BuildOutcome:
+        """Return the outcome of a build; meanwhile the child of a CPU builds, too."""
+        assert self._builders is not None, "they build"
+        while self.device is None and not (self._builders.are_ready and builds.is_done(index)):
+            other = builds.take()
+            if other is None:
+                break
+            with self._turn:
+                builds.build(other, self._child)
+        return builds.wait_for(index)
+
+    def _measure_built(self, candidate: MeasureRequest, built: BuildOutcome) -> Measurement:
+        if isinstance(built, Measurement):
+            return built
+        with self._measuring_turn():
+            return self._measure_one(candidate, built)
 
     @contextmanager
-    def _device_turn(self) -> Iterator[None]:
-        """Exclude other threads, and other processes that measure on the device."""
-        with self._turn:
-            if self._lock is None:
-                yield
-                return
-            with self._lock.taken(lambda: self._child.is_closed):
-                yield
+    def _measuring_turn(self) -> Iterator[None]:
+        """Exclude other threads, the builders of a CPU, and other processes on the device."""
+        with ExitStack() as stack:
+            stack.enter_context(self._turn)
+            if self._lock is not None:
+                stack.enter_context(self._lock.taken(lambda: self._child.is_closed))
+            if self._builders is not None and self.device is None:
+                stack.enter_context(self._builders.suspended())
+            yield
 
     def _measure_one(
         self, request: MeasureRequest, built: BuiltCandidate | None = None
     ) -> Measurement:
-        assert request.limits is not None, "`measure` filled them in"
-        # Otherwise every candidate of the workload would wait for its oracle in vain.
-        failure = self._oracle_failures.get((request.workload, request.limits))
-        if failure is not None:
+        if (failure := self._known_failure(request)) is not None:
             return failure
         message: Message = request.to_json()
         if built is not None:
@@ -240,6 +274,11 @@ class ChildRunner:
         assert measurement is not None
         assert self._child.host is not None
         return replace(measurement, toolchain=self._child.host.toolchain_for(request.target))
+
+    def _known_failure(self, request: MeasureRequest) -> Measurement | None:
+        """Return the failure of the oracle: every candidate would wait for it in vain."""
+        assert request.limits is not None, "`measure` filled them in"
+        return self._oracle_failures.get((request.workload, request.limits))
 
     def _give_up_workload(self, request: MeasureRequest, failure: Measurement) -> None:
         assert request.limits is not None, "`measure` filled them in"
@@ -300,7 +339,7 @@ class ChildRunner:
 
     def _race(self, request: CompareRequest) -> list[list[Measurement]]:
         """Time a candidate beside libraries, in separate children; first end this runner's."""
-        with self._device_turn():
+        with self._measuring_turn():
             if self._child.host is None:
                 self._child.living()
             self._child.end_all()

@@ -7,7 +7,8 @@ child takes a second to import what it needs, and more to make a context on a GP
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from signal import SIGKILL
 from threading import Lock
 from typing import TypeVar
@@ -45,7 +46,9 @@ class RunnerClosedError(RuntimeError):
 
 
 class ChildSupervisor:
-    """Owns a child. Only one thread at a time may use it, except that any may call `close`.
+    """Owns a child. Only one thread at a time may use it.
+
+    Any other thread may call `close` and `suspended`.
 
     Args:
         module: The program of the child.
@@ -71,6 +74,10 @@ class ChildSupervisor:
         self._child: ChildProcess | None = None
         self._spare: ChildProcess | None = None
         self._racing: list[ChildProcess] = []
+        self._is_ready = False
+        # Held during a start and during a suspension. A child that starts is never suspended: it
+        # would outlive this process, if that were killed before the child has its death signal.
+        self._start = Lock()
         self._is_closed = False
         self._peak_bytes = 0  # of the child, before the current candidate
         self._oom_counter = OomCounter()
@@ -79,6 +86,11 @@ class ChildSupervisor:
     def is_closed(self) -> bool:
         """Return whether `close` was called."""
         return self._is_closed
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether there is a child that has started."""
+        return self._is_ready
 
     @property
     def child_pid(self) -> int | None:
@@ -108,10 +120,28 @@ class ChildSupervisor:
                 if child is not None:
                     child.kill()
 
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Suspend the child while the body runs, without a spare; first wait for its start.
+
+        No other child starts meanwhile, and deadlines are postponed.
+        """
+        with self._start:
+            with self._state, suppress(ChildGoneError):  # the next answer is a death
+                if self._child is not None:
+                    self._child.suspend()
+            try:
+                yield
+            finally:
+                with self._state, suppress(ChildGoneError):
+                    if self._child is not None:
+                        self._child.resume()
+
     def end(self, grace_secs: float = 0.0) -> Death:
         """End the child; a spare stays."""
         with self._state:
             child, self._child = self._child, None
+            self._is_ready = False
         return Death() if child is None else child.end(grace_secs)
 
     def end_all(self) -> None:
@@ -168,6 +198,10 @@ class ChildSupervisor:
             self.end()
         if self._child is not None:
             return self._child
+        with self._start:
+            return self._started()
+
+    def _started(self) -> ChildProcess:
         child = self._next()
         try:
             greeting = child.receive(time.monotonic() + _START_TIMEOUT_SECS)
@@ -180,6 +214,7 @@ class ChildSupervisor:
             raise ChildStartError(
                 f"the child {self._module} can't start: {cause}: {death.last_words}"
             ) from error
+        self._is_ready = True
         self._oom_counter.has_grown()  # kills before this child are not its candidates'
         if self._has_spare:
             with self._state:

@@ -26,12 +26,20 @@ class BuildCache:
 
     def __call__(self, func: PrimFunc, trace: str, target: Target) -> Artifact:
         """Return the artifact of a candidate; errors are those of `build`, and are not kept."""
+        artifacts = self._artifacts_of(func)
+        key = (trace, target.name)
+        artifact = artifacts.get(key)
+        if artifact is None:
+            artifact = self._build(func, trace, target)
+            artifacts.put(key, artifact)
+        return artifact
+
+    def keep(self, func: PrimFunc, trace: str, target: Target, artifact: Artifact) -> None:
+        """Keep the artifact of a candidate that another process built."""
+        self._artifacts_of(func).put((trace, target.name), artifact)
+
+    def _artifacts_of(self, func: PrimFunc) -> BoundedCache[tuple[str, str], Artifact]:
         if func is not self._func:
             self._artifacts = BoundedCache(MAX_ARTIFACTS)
             self._func = func
-        key = (trace, target.name)
-        artifact = self._artifacts.get(key)
-        if artifact is None:
-            artifact = self._build(func, trace, target)
-            self._artifacts.put(key, artifact)
-        return artifact
+        return self._artifacts

@@ -139,16 +139,14 @@ class CandidateMeasurer:
             The candidate as `{"built": ...}`, or the error as `{"measurement": ...}`.
         """
         (trace,) = request.traces
-        start = time.perf_counter()
+        # Not wall time: this process may be suspended meanwhile.
+        start = time.process_time()
         try:
-            func = self._programs.get(request.workload)
-            if func is None:
-                func = parse(request.workload)
-                self._programs.put(request.workload, func)
-            artifact = self._build(func, trace, Target(request.target))
-            built = BuiltCandidate.of(artifact, time.perf_counter() - start)
+            target = Target(request.target)
+            artifact = self._build(self._program(request.workload, target), trace, target)
+            built = BuiltCandidate.of(artifact, time.process_time() - start)
         except Exception as error:
-            failure = replace(self._failure(error), build_secs=time.perf_counter() - start)
+            failure = replace(self._failure(error), build_secs=time.process_time() - start)
             return {"measurement": failure.to_json()}
         return {"built": asdict(built)}
 
@@ -173,7 +171,11 @@ class CandidateMeasurer:
             target = Target(request.target)
             prepared = self._prepare(request.workload, target, clock.enter)
             clock.enter(Phase.BUILD)
-            artifact = self._build(prepared.func, trace, target) if built is None else built.load()
+            if built is None:
+                artifact = self._build(prepared.func, trace, target)
+            else:
+                artifact = built.load()
+                self._build.keep(prepared.func, trace, target, artifact)
             resources = backend_of(target).resources(artifact)
             module, arguments = load_kernel(artifact, prepared)
             measurement = _check_and_time(module, arguments, prepared, request, resources, clock)
@@ -239,6 +241,20 @@ class CandidateMeasurer:
         self.has_lost_device |= isinstance(error, DeviceFaultError)
         kind, message = _explain(error)
         return Measurement(error=kind, message=message[:_MESSAGE_CHARS])
+
+    def _program(self, workload: str, target: Target) -> PrimFunc:
+        """Return the program of a workload; the one that is measured, if this process does that.
+
+        Caches of artifacts and of prefixes are for one object.
+        """
+        prepared = self._prepared.find(workload, target)
+        if prepared is not None:
+            return prepared.func
+        func = self._programs.get(workload)
+        if func is None:
+            func = parse(workload)
+            self._programs.put(workload, func)
+        return func
 
     def _prepare(
         self, workload: str, target: Target, announce: Callable[[Phase], None]

@@ -29,7 +29,9 @@ class AnsweringRunner:
 
     @classmethod
     @contextmanager
-    def kept(cls, device: HostDevice | None, functions: Collection[str]) -> Iterator[Self]:
+    def kept(
+        cls, device: HostDevice | None, functions: Collection[str], *, shares_builds: bool
+    ) -> Iterator[Self]:
         assert device is None, "the CPU is no device"
         assert not functions, "no library is called"
         yield cls()

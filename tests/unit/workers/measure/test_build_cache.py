@@ -37,6 +37,18 @@ def test_a_candidate_is_built_once() -> None:
     assert build.asked == ["a", "b", "a"]
 
 
+def test_an_artifact_of_another_process_is_kept() -> None:
+    build = Counting()
+    cache = BuildCache(build)
+    artifact = build_candidate(FUNC, DEFAULT_TRACE, GOAL)
+    cache.keep(FUNC, "a", GOAL, artifact)
+    assert cache(FUNC, "a", GOAL) is artifact
+    assert build.asked == []
+    cache.keep(matmul(4, 4, 8), "a", GOAL, artifact)
+    cache(FUNC, "a", GOAL)
+    assert build.asked == ["a"]
+
+
 def test_other_programs_do_not_share_artifacts() -> None:
     build = Counting()
     cache = BuildCache(build)
