@@ -75,11 +75,22 @@ def make(name: str) -> str:
     return ""
 
 
+CHOICES_OF_CODE = (
+    "ATEN_CPU_CAPABILITY",
+    "DNNL_",
+    "MKL_",
+    "ONEDNN_",
+    "OPENBLAS_",
+)
+"""The variables, by their beginnings, that make a library use other code than it would choose."""
+
+
 def environment_variables(threads: int) -> dict[str, str]:
     """Return the environment variables of a process with `threads` threads."""
     number = str(threads)
+    inherited = {n: v for n, v in os.environ.items() if not n.startswith(CHOICES_OF_CODE)}
     return {
-        **os.environ,
+        **inherited,
         "OMP_NUM_THREADS": number,
         "OPENBLAS_NUM_THREADS": number,
         "MKL_NUM_THREADS": number,

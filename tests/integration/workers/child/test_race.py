@@ -27,6 +27,12 @@ OPERATOR = str(recognize(FUNC))
 STAT_TICKS = slice(11, 13)  # user and system time, behind the name in /proc/PID/stat
 
 
+@pytest.fixture(autouse=True)
+def _own_choice_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable of the host would choose the kernels of the libraries."""
+    monkeypatch.delenv(CORE_TYPE, raising=False)
+
+
 def open_child(settings: Mapping[str, str]) -> ChildProcess:
     return ChildProcess("tests.faults.library_child", (), settings)
 

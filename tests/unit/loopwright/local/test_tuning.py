@@ -138,10 +138,10 @@ def test_a_space_above_the_default_limit_is_measured_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
-    monkeypatch.setattr(tuning, "DEFAULT_TRIALS", 16)
+    monkeypatch.setattr(tuning, "DEFAULT_TRIALS", 8)
     assert len(lw.tune("relu:64,64").trials) == 1 + lw.design_space("relu:64,64").num_schedules
-    monkeypatch.setattr(whole_space, "WHOLE_SPACE", 16)
-    assert len(lw.tune("relu:64,64").trials) == 16
+    monkeypatch.setattr(whole_space, "WHOLE_SPACE", 8)
+    assert len(lw.tune("relu:64,64").trials) == 8
 
 
 def test_a_search_of_a_larger_space_says_how_far_it_may_be_from_the_best(
