@@ -6,13 +6,19 @@ While it does not change, `AnswerCacheMiddleware` answers first.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.exc import SQLAlchemyError
+
 from compiler.bounded_cache import BoundedCache
+from service.common.errors import ServiceNotFoundError
 from service.http.shared_reads import SharedReads
 from service.intake.request_validation import parse_target, read_workload
 from service.schedules.schedules import find_best, find_nearest, find_nearest_by_key
@@ -23,6 +29,10 @@ from service.wire.models import BestRead
 from service.wire.requests import ScheduleQuery
 
 MAX_ANSWERS = 4096
+_MAX_READING = 4
+"""Schedules that are read at a time. When a service starts, all look-ups miss: forty threads would
+each open a connection, and take turns at the interpreter. Chosen.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,24 @@ class ScheduleAnswers:
         self._stamps = SharedReads(self._read_stamps)
         self._answers: BoundedCache[TaskKey, tuple[Stamp, ScheduleAnswer]]
         self._answers = BoundedCache(max_answers)
+        self._turns = asyncio.Semaphore(_MAX_READING)
+
+    async def find_in_turn(
+        self, workload_key: str, target: str, *, nearest: bool
+    ) -> ScheduleAnswer:
+        """Return the result of `find`, which runs in a thread; a few at a time."""
+        find = partial(self.find, workload_key, target, nearest=nearest)
+        if nearest:  # another shape may take seconds, for which no other look-up waits
+            return await run_in_threadpool(find)
+        async with self._turns:
+            return await run_in_threadpool(find)
+
+    def prepare(self) -> None:
+        """Read a schedule, so that the first look-up finds compiled statements."""
+        with suppress(SQLAlchemyError, ServiceNotFoundError):
+            with self._database.read() as session:
+                task = best_schedules.newest_task(session) or ("", "cpu")
+            self._exact(task)
 
     def find(self, workload_key: str, target: str, *, nearest: bool) -> ScheduleAnswer:
         """Return the best schedule of a workload, or with `nearest` that of the nearest shape.
@@ -74,8 +102,7 @@ class ScheduleAnswers:
         return self._exact((workload.key, target.name))
 
     def _exact(self, task: TaskKey) -> ScheduleAnswer:
-        with self._database.read() as session:
-            stamp = best_schedules.stamp(session, task)
+        stamp = self._read_stamps([task]).get(task)
         cached = self._answers.get(task)
         if cached is not None and cached[0] == stamp:
             return cached[1]
