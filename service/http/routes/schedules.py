@@ -75,7 +75,7 @@ async def get_best(
     if enqueue:
         raise UnprocessableError(_NO_ENQUEUE, Flaw(_NO_ENQUEUE, "query/enqueue"))
     answers: ScheduleAnswers = request.app.state.schedule_answers
-    answer = await answers.find_in_turn(workload_key, target, nearest=nearest)
+    answer = await answers.find_shared(workload_key, target, nearest=nearest)
     request.scope[IS_CURRENT] = answer.is_current
     return _sent(answer, if_none_match)
 

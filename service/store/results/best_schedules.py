@@ -216,6 +216,11 @@ def newest_task(session: Session) -> TaskKey | None:
 
 def find(session: Session, workload_key: str, target: str) -> BestSchedule | None:
     """Return the best schedule of a task; None if nothing was measured."""
+    return next(iter(find_all(session, [(workload_key, target)])), None)
+
+
+def find_all(session: Session, tasks: Collection[TaskKey]) -> list[BestSchedule]:
+    """Return the best schedules of those tasks that have one, by a few statements for all."""
     query = (
         select(TrialRow, JobRow, BestScheduleRow)
         .join(
@@ -224,7 +229,6 @@ def find(session: Session, workload_key: str, target: str) -> BestSchedule | Non
             & (BestScheduleRow.trial_number == TrialRow.number),
         )
         .join(JobRow, JobRow.id == TrialRow.job_id)
-        .where(BestScheduleRow.workload_key == workload_key, BestScheduleRow.target == target)
+        .where(tuple_(BestScheduleRow.workload_key, BestScheduleRow.target).in_(tasks))
     )
-    found = session.execute(query).one_or_none()
-    return None if found is None else BestSchedule(*found)
+    return [BestSchedule(*row) for row in session.execute(query)]
