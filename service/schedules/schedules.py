@@ -163,13 +163,15 @@ def fetch_kernel(database: Database, builder: KernelBuilder, kernel: BuiltKernel
 def find_all_best(database: Database, tasks: Collection[TaskKey]) -> dict[TaskKey, BestRead]:
     """Return the best schedules of those tasks that have one, by a few statements for all."""
     with database.read() as session:
-        found = best_schedules.find_all(session, tasks)
-        made_by = finals.toolchains_of(session, [best.trial for best in found]) if found else {}
+        schedules = best_schedules.find_all(session, tasks)
+        made_by = (
+            finals.toolchains_of(session, [best.trial for best in schedules]) if schedules else {}
+        )
     return {
         (best.row.workload_key, best.row.target): _read(
             best, made_by[best.trial.job_id, best.trial.number]
         )
-        for best in found
+        for best in schedules
     }
 
 
