@@ -202,7 +202,7 @@ class JobRunner:
                 or has_spare_core(task.target)
                 or task.target.label not in host_labels()
             ),
-            num_ahead=lambda: _rounds_ahead(self._share(job.target)) if ahead else 0,
+            num_ahead=lambda: rounds_ahead(self._share(job.target)) if ahead else 0,
         )
         return _Search(job, task, rounds, measuring, kept_before, range_time)
 
@@ -268,7 +268,7 @@ class JobRunner:
         )
 
 
-def _rounds_ahead(num_workers: float) -> int:
+def rounds_ahead(num_workers: float) -> int:
     """Return how many rounds of a job begin beside the current one to keep workers busy.
 
     A worker has a batch that runs and one that waits. As the current round ends, the next ones have
