@@ -140,6 +140,7 @@ def _disturb(fleet: Fleet, measured: Measured) -> None:
     while (now := time.time()) < measured.begin + fleet.size.secs:
         if urgent is None and now >= submit_at:
             urgent = fleet.submit(fleet.size.jobs, priority=10)
+            submit_at = now  # of this loop's interval it may have waited a part
         if now >= kill_at and now + 10 < measured.begin + fleet.size.secs:
             kill_at += fleet.size.kill_secs
             measured.takeover_secs.append(_kill(fleet, measured.num_kills))

@@ -21,10 +21,17 @@ import uvloop
 
 @dataclass(frozen=True)
 class Load:
-    """The results of a load: requests per second, and the seconds of each."""
+    """The results of a load.
+
+    Attributes:
+        per_sec: The requests per second.
+        secs: The seconds of each request, in the order of their answers.
+        due_secs: When each was due, in seconds since the beginning.
+    """
 
     per_sec: float
     secs: tuple[float, ...]
+    due_secs: tuple[float, ...]
     num_failed: int
 
     def percentile(self, share: float) -> float:
@@ -53,14 +60,15 @@ async def _loaded(
     host = f"{parts.hostname}:{parts.port}"
     requests = [f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode() for path in paths]
     turn = itertools.count()
-    begin = time.perf_counter() + 0.2
+    opened = [asyncio.open_connection(parts.hostname, parts.port) for _ in range(connections)]
+    streams = await asyncio.gather(*opened)
+    begin = time.perf_counter()  # opening a connection is no part of a request
     taken: list[float] = []
+    due_at: list[float] = []
     failed = 0
 
-    async def ask() -> None:
+    async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal failed
-        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        await asyncio.sleep(begin - time.perf_counter())
         while (now := time.perf_counter()) < begin + secs:
             number = next(turn)
             due = now if per_sec is None else begin + number / per_sec
@@ -72,8 +80,9 @@ async def _loaded(
             length = head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]
             await reader.readexactly(int(length))
             taken.append(time.perf_counter() - due)
+            due_at.append(due - begin)
             failed += not head.startswith(b"HTTP/1.1 200")
         writer.close()
 
-    await asyncio.gather(*(ask() for _ in range(connections)))
-    return Load(len(taken) / (time.perf_counter() - begin), tuple(taken), failed)
+    await asyncio.gather(*itertools.starmap(ask, streams))
+    return Load(len(taken) / (time.perf_counter() - begin), tuple(taken), tuple(due_at), failed)

@@ -130,6 +130,7 @@ class Coordinator:
         baselines: Times libraries beside the best kernels; if None, none are timed.
         interrupt: Makes the measurement in progress end with an error.
         stand: Called before jobs are measured with a function that returns their standing.
+        share: See `JobRunner`.
         lease_secs: How long a lease lasts without a heartbeat.
         retrainer: Receives the kind of target of each finished job.
         prove: Measures a known kernel, and raises if that fails. Called before a job whose last
@@ -150,6 +151,7 @@ class Coordinator:
         baselines: BaselineMeasurer | None = None,
         interrupt: Callable[[], None] = _do_nothing,
         stand: Callable[[Callable[[], Standing]], None] = _ignore,
+        share: Callable[[str], float] = lambda _: 1.0,
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
         retrainer: Retrainer | None = None,
@@ -180,6 +182,7 @@ class Coordinator:
             writer=self._shared.writer,
             preparation=self._shared.preparation,
             overlaps=overlaps,
+            share=share,
         )
         self._stopping = Event()
         self._work = Event()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -36,7 +37,7 @@ from tuner.finish.space_distance import SpaceDistance, space_distance
 from tuner.finish.whole_space import WholeSpace, measured_whole
 from tuner.loop.budget import StopReason
 from tuner.loop.interleave import interleave
-from tuner.loop.search_loop import SearchLoop, has_spare_core
+from tuner.loop.search_loop import ROUND_SIZE, SearchLoop, has_spare_core
 from tuner.loop.search_result import SearchResult
 from tuner.loop.task_scheduler import Progress
 from tuner.search.make import make_strategy
@@ -44,6 +45,11 @@ from tuner.search.strategy import SearchStrategy
 from tuner.task import Task
 
 _log = structlog.get_logger()
+
+_MAX_AHEAD = 3
+"""Most rounds of a job that begin beside the current one: they are proposed without its results,
+and are lost if the coordinator ends. Chosen.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,7 @@ class JobRunner:
             processor for a second each: jobs that run already continue meanwhile.
         overlaps: Whether to propose while kernels are timed, whatever cores they use: other jobs of
             the process do so at any time.
+        share: Returns how many workers a job for a target may expect beside other jobs.
     """
 
     def __init__(
@@ -102,6 +109,7 @@ class JobRunner:
         writer: TrialWriter | None = None,
         preparation: Turns | None = None,
         overlaps: bool = False,
+        share: Callable[[str], float] = lambda _: 1.0,
     ) -> None:
         self._database = database
         self._measuring = measuring
@@ -111,6 +119,7 @@ class JobRunner:
         self._writer = writer or TrialWriter(database)
         self._preparation = preparation or Turns()
         self._overlaps = overlaps
+        self._share = share
         self._chooser = ShapeChooser(database, measuring, owner)
 
     def drive(
@@ -193,7 +202,7 @@ class JobRunner:
                 or has_spare_core(task.target)
                 or task.target.label not in host_labels()
             ),
-            ahead=ahead,
+            num_ahead=lambda: rounds_ahead(self._share(job.target)) if ahead else 0,
         )
         return _Search(job, task, rounds, measuring, kept_before, range_time)
 
@@ -257,6 +266,15 @@ class JobRunner:
             if gives_up()
             else JobOutcome(job.id, result, comparison, baselines, space)
         )
+
+
+def rounds_ahead(num_workers: float) -> int:
+    """Return how many rounds of a job begin beside the current one to keep workers busy.
+
+    A worker has a batch that runs and one that waits. As the current round ends, the next ones have
+    to suffice.
+    """
+    return min(_MAX_AHEAD, max(1, math.ceil(2 * num_workers / ROUND_SIZE)))
 
 
 def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:

@@ -31,6 +31,10 @@ class EngineSeat:
         """Yield rounds, each with a measurement of each of the request's traces."""
         return self._workers.compare(request, self._requester())
 
+    def share(self, target: str) -> float:
+        """Return how many workers a request may expect beside those of other coordinators."""
+        return self._workers.share(target, self._standing().owner)
+
     def stand(self, standing: Callable[[], Standing]) -> None:
         """Measure the next requests with a standing among those of other coordinators."""
         self._standing = standing

@@ -104,6 +104,11 @@ class EngineSupervisor:
         """Yield rounds, each with a measurement of each of the request's traces."""
         return self._results(lambda engine: engine.compare(request, requester))
 
+    def share(self, target: str, owner: str = "") -> float:
+        """Return how many workers a request may expect; see `Engine`."""
+        engine = self._engine
+        return 1.0 if engine is None else engine.share(target, owner)
+
     def stand(self, standing: Callable[[], Standing]) -> None:
         """Do nothing: its workers serve one request at a time."""
 

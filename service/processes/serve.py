@@ -21,6 +21,7 @@ from compiler.runtime.signature import KeyFileError, SigningKey
 from service.common.errors import ServeError
 from service.demo.recorded import import_recorded
 from service.http.app import create_app
+from service.http.cache.schedule_answers import ScheduleAnswers
 from service.http.dependencies import Dependencies
 from service.http.limits.connections import ConnectionLimits
 from service.http.limits.http_protocol import limited
@@ -112,7 +113,7 @@ def serve(
         server = _http_server(app)
         # Both take a while; requests are answered meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
-        threading.Thread(target=_import_rest, daemon=True).start()
+        threading.Thread(target=_prepare, args=[app.state.schedule_answers], daemon=True).start()
         background.start()
         announce(f"http://{_in_url(host)}:{bound_port}")
         _log.info("serving", host=host, port=bound_port, database=database.shown)
@@ -124,9 +125,10 @@ def serve(
             background.stop(STOP_SECS)
 
 
-def _import_rest() -> None:
-    """Import what look-ups need."""
+def _prepare(answers: ScheduleAnswers) -> None:
+    """Import what look-ups need, and compile their statements."""
     toolchains()
+    answers.prepare()
     keep_startup_objects()
 
 

@@ -51,6 +51,7 @@ def coordinate(
             baselines=measurer,
             interrupt=seat.interrupt,
             stand=seat.stand,
+            share=seat.share,
             retrainer=retrainer,
             serves=workers.labels,
             prove=workers.prove,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from compiler.driver import toolchain
@@ -18,6 +19,7 @@ from service.store import artifacts, targets, workloads
 from service.store.artifacts import ArtifactRow
 from service.store.database.database import Database
 from service.store.results import best_schedules, finals, toolchains
+from service.store.results.best_schedules import BestSchedule, TaskKey
 from service.store.trials import trials
 from service.wire.models import BestRead
 from service.wire.requests import ScheduleQuery
@@ -158,19 +160,35 @@ def fetch_kernel(database: Database, builder: KernelBuilder, kernel: BuiltKernel
     return content
 
 
-def _best(database: Database, workload_key: str, target: str) -> BestRead | None:
+def find_all_best(database: Database, tasks: Collection[TaskKey]) -> dict[TaskKey, BestRead]:
+    """Return the best schedules of those tasks that have one, by a few statements for all."""
     with database.read() as session:
-        best_row = best_schedules.find(session, workload_key, target)
-        if best_row is None:
-            return None
-        made_by = finals.toolchain_of(session, best_row.trial)
-    trial, job, best = best_row
+        schedules = best_schedules.find_all(session, tasks)
+        made_by = (
+            finals.toolchains_of(session, [best.trial for best in schedules]) if schedules else {}
+        )
+    return {
+        (best.row.workload_key, best.row.target): _read(
+            best, made_by[best.trial.job_id, best.trial.number]
+        )
+        for best in schedules
+    }
+
+
+def _best(database: Database, workload_key: str, target: str) -> BestRead | None:
+    task = workload_key, target
+    return find_all_best(database, [task]).get(task)
+
+
+def _read(best: BestSchedule, made_by: str) -> BestRead:
+    """Return a best schedule as the API shows it, with the toolchain that measured it last."""
+    trial, job, row = best
     default = job.default_time
     return BestRead(
-        workload_key=workload_key,
-        target=target,
-        run_secs=best.run_secs,
-        interval=best.interval,
+        workload_key=row.workload_key,
+        target=row.target,
+        run_secs=row.run_secs,
+        interval=row.interval,
         provisional_secs=trial.best_secs,
         default_secs=default.secs,
         default_interval=default.interval,
@@ -179,6 +197,6 @@ def _best(database: Database, workload_key: str, target: str) -> BestRead | None
         job_id=job.id,
         trial_number=trial.number,
         provenance={**trials.provenance(trial), "toolchain": made_by},
-        baseline=best_row.baseline,
+        baseline=best.baseline,
         is_outdated=toolchains.is_outdated(made_by),
     )

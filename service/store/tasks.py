@@ -57,3 +57,7 @@ class CandidateReader:
             TraceError: If this version lacks a primitive of the trace.
         """
         return Candidate(sketch, self._traces.read(trace))
+
+    def read_text(self, sketch: str, trace: str) -> Candidate:
+        """Return the candidate of a stored trial, from the text of its trace; see `read`."""
+        return Candidate(sketch, self._traces.read_text(trace))

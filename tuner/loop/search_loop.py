@@ -3,15 +3,20 @@
 Calls of `ask` and `tell` always come in the same order, also in a search that was interrupted and
 resumed: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So a round is proposed from all
 rounds but the previous one (round 1 from round 0), and the model trains while kernels are measured.
-With many workers, the next round may begin while the last kernels of one are measured.
-Its results are read once that one is complete, so that histories have one partial round at most.
+With many workers, the next rounds may begin while the last kernels of one are measured. Their
+results are read once that one is complete, so that histories have one partial round at most.
+
+Of more than one round ahead, each is proposed from what was known when the first of them was. A
+search that resumes then may propose other candidates than it would have without the interruption.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import TracebackType
 from typing import Self
 
@@ -76,7 +81,8 @@ class SearchLoop:
         on_trials: Called with new trials as they arrive, in the order of completion.
         interrupted: Called between results; a reason ends the search at once.
         overlap: Whether to propose during measuring. The proposals are the same without it.
-        ahead: Whether to begin a round, once it is proposed, beside the one before it.
+        num_ahead: Returns how many rounds may begin beside the current one, once they are
+            proposed; only with `overlap`.
         default_at: How many candidates of the first round are measured before the default schedule,
             which is trial 0 in any case. With None it is measured only if none of the first round
             is correct.
@@ -96,7 +102,7 @@ class SearchLoop:
         on_trials: Callable[[Sequence[MeasuredTrial]], None],
         interrupted: Callable[[], StopReason | None],
         overlap: bool,
-        ahead: bool = False,
+        num_ahead: Callable[[], int] = lambda: 0,
         default_at: int | None = 0,
     ) -> None:
         self.task = task
@@ -106,7 +112,7 @@ class SearchLoop:
         self._on_trials = on_trials
         self._interrupted = interrupted
         self._overlap = overlap
-        self._ahead = ahead and overlap
+        self._num_ahead = num_ahead if overlap else lambda: 0
         self._default_at = default_at
         self._trials = {t.number: t for t in history}
         if len(self._trials) != len(history):
@@ -115,10 +121,11 @@ class SearchLoop:
         self._best = fastest(history)
         self._next = 0
         self._num_told = 0
-        self._begun: _Begun | None = None  # the next round, if it began beside this one
+        self._begun: deque[_Begun] = deque()  # the next rounds that began beside this one
         # One thread calls `ask` and `tell`, in the order of submission.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="search")
-        self._coming: Future[list[Proposal]] = self._thread.submit(self._first)
+        # The rounds from `_next` on, as far as they are proposed; the first of them have begun.
+        self._coming: deque[Future[list[Proposal]]] = deque([self._thread.submit(self._first)])
 
     def __enter__(self) -> Self:
         return self
@@ -129,7 +136,7 @@ class SearchLoop:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._abandon_next()
+        self._abandon_begun()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     @property
@@ -188,7 +195,7 @@ class SearchLoop:
             max_more: The limit on additional trials, independent of the budget.
         """
         if (reason := self._run_next(max_more)) is not None:
-            self._abandon_next()
+            self._abandon_begun()
         return reason
 
     def _run_next(self, max_more: int | None) -> StopReason | None:
@@ -201,13 +208,15 @@ class SearchLoop:
         number = self._next
         if number * ROUND_SIZE >= budget.max_trials:
             return StopReason.BUDGET
-        proposals = self._coming.result()
+        proposals = self._coming[0].result()
+        self._coming.popleft()
         self._next += 1
         is_exhausted = len(proposals) < ROUND_SIZE
         is_last = is_exhausted or self._next * ROUND_SIZE >= budget.max_trials
+        num_ahead = 0 if is_exhausted else self._num_ahead_of(number, budget)
         if self._overlap and number > 0 and not is_last:
-            self._prepare(number)
-        if (reason := self._measure_round(number, proposals, budget)) is not None:
+            self._prepare(number, max(1, num_ahead))
+        if (reason := self._measure_round(number, proposals, budget, num_ahead)) is not None:
             return reason
         if is_last:
             # The space may hold more candidates than the budget allows.
@@ -219,18 +228,17 @@ class SearchLoop:
             self._prepare(1)
         elif not self._overlap:
             self._prepare(number)
-            wait([self._coming])  # another task may be measured next
+            wait(self._coming)  # another task may be measured next
         return None
 
-    def _prepare(self, num_known: int) -> None:
-        """Start to propose the next round from the first `num_known` rounds."""
-        untold = self._untold(num_known)
+    def _prepare(self, num_known: int, num: int = 1) -> None:
+        """Start to propose the next `num` rounds, as far as they are not yet, from `num_known`."""
+        while len(self._coming) < num:
+            self._coming.append(self._thread.submit(self._propose, self._untold(num_known)))
 
-        def propose() -> list[Proposal]:
-            self._tell(untold)
-            return self._search.ask(ROUND_SIZE)
-
-        self._coming = self._thread.submit(propose)
+    def _propose(self, untold: Sequence[Sequence[MeasuredTrial]]) -> list[Proposal]:
+        self._tell(untold)
+        return self._search.ask(ROUND_SIZE)
 
     def _first(self) -> list[Proposal]:
         return [Proposal(default_candidate()), *self._search.ask(ROUND_SIZE - 1)]
@@ -256,22 +264,25 @@ class SearchLoop:
         return all(n in self._trials for n in range(start, start + ROUND_SIZE))
 
     def _measure_round(
-        self, number: int, proposals: Sequence[Proposal], budget: Budget
+        self, number: int, proposals: Sequence[Proposal], budget: Budget, num_ahead: int
     ) -> StopReason | None:
         """Measure a round, and the default schedule at last if it was left out in vain."""
-        begun, self._begun = self._begun, None
-        begun = begun or self._begin(number, proposals, budget.max_trials)
-        may_begin_next = len(proposals) == ROUND_SIZE and self._may_begin_after(number, budget)
-        reason = self._collect(begun, may_begin_next=may_begin_next)
+        if self._begun:
+            begun = self._begun.popleft()
+        else:
+            begun = self._begin(number, proposals, budget.max_trials)
+        reason = self._collect(begun, num_ahead)
         if reason is not None or self.has_result:
             return reason
         self._default_at = 0
         return self._collect(self._begin(number, proposals[:1], budget.max_trials))
 
-    def _may_begin_after(self, number: int, budget: Budget) -> bool:
-        """Return whether the round after one is certain to be measured whole."""
-        is_whole = (number + 2) * ROUND_SIZE <= budget.max_trials
-        return self._ahead and number > 0 and is_whole and budget.plateau is None
+    def _num_ahead_of(self, number: int, budget: Budget) -> int:
+        """Return how many rounds may begin beside one: those certain to be measured whole."""
+        if number == 0 or budget.plateau is not None:
+            return 0
+        num_whole = budget.max_trials // ROUND_SIZE - (number + 1)
+        return max(0, min(self._num_ahead(), num_whole))
 
     def _begin(self, number: int, proposals: Sequence[Proposal], end: int) -> _Begun:
         """Begin to measure the missing proposals of a round."""
@@ -289,19 +300,20 @@ class SearchLoop:
         results = self._results([p.candidate for _, p in pairs]) if pairs else iter(())
         return _Begun(number, dict(enumerate(pairs)), results, end)
 
-    def _begin_next(self, number: int, end: int) -> None:
-        """Begin the round after one if it is proposed; an error of its proposal comes later."""
-        is_proposed = self._coming.done() and self._coming.exception() is None
-        if is_proposed and self._begun is None:
-            self._begun = self._begin(number + 1, self._coming.result(), end)
+    def _begin_ahead(self, number: int, end: int, num_ahead: int) -> None:
+        """Begin the rounds after one that are proposed; an error of a proposal comes later."""
+        for coming in islice(self._coming, len(self._begun), num_ahead):
+            if not coming.done() or coming.exception() is not None:
+                return
+            next_number = number + 1 + len(self._begun)
+            self._begun.append(self._begin(next_number, coming.result(), end))
 
-    def _abandon_next(self) -> None:
-        if self._begun is not None:
-            self._begun.close()
-            self._begun = None
+    def _abandon_begun(self) -> None:
+        while self._begun:
+            self._begun.popleft().close()
 
-    def _collect(self, begun: _Begun, *, may_begin_next: bool = False) -> StopReason | None:
-        """Read the results of a round; return why some were not measured."""
+    def _collect(self, begun: _Begun, num_ahead: int = 0) -> StopReason | None:
+        """Read the results of a round, and begin others; return why some were not measured."""
         waiting, size = begun.waiting, len(begun.waiting)
         try:
             for index, measurement in self._until_interrupted(begun.results):
@@ -315,8 +327,7 @@ class SearchLoop:
                 self._on_trials([trial])
                 if waiting and (reason := self._ends_amid(begun.end)) is not None:
                     return reason
-                if may_begin_next:
-                    self._begin_next(begun.number, begun.end)
+                self._begin_ahead(begun.number, begun.end, num_ahead)
         finally:
             begun.close()
         if waiting and (reason := self._interrupted()) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import count
 from threading import Event
@@ -44,10 +44,24 @@ Answer: TypeAlias = str | Loss
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The workers of a label, and the requests that share them."""
+    """The workers of a label, and by owner the number of requests that share them."""
 
     num_workers: int = 0
-    num_requesters: int = 0
+    requesters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def num_requesters(self) -> int:
+        """The number of requests that share the workers."""
+        return sum(self.requesters.values())
+
+    def share(self, owner: str) -> float:
+        """Return how many workers a request of an owner may expect beside the others.
+
+        Owners share the workers evenly, and so do the requests of an owner its part.
+        """
+        num_of_owner = self.requesters.get(owner, 0)
+        num_owners = len(self.requesters) + (not num_of_owner)
+        return self.num_workers / num_owners / max(1, num_of_owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +175,9 @@ class BatchClient:
             return
         self._send({"op": protocol.CHECK, "numbers": list(self._awaited)})
 
-    def _note_slots(self, slots: Mapping[str, tuple[int, int]], unknown: Collection[int]) -> None:
+    def _note_slots(
+        self, slots: Mapping[str, tuple[int, Mapping[str, int]]], unknown: Collection[int]
+    ) -> None:
         self._heard_at = monotonic()
         self._slots = {label: Slots(*numbers) for label, numbers in slots.items()}
         self._has_slots.set()

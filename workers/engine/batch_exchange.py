@@ -165,7 +165,7 @@ class BatchExchange(SchedulerPlugin):
 
     def _tell_slots(self, clients: Sequence[str], unknown: Sequence[int]) -> None:
         slots = {
-            label: (queue.num_workers, queue.num_requesters)
+            label: (queue.num_workers, dict(queue.num_requesters))
             for label, queue in self._queues.items()
         }
         message = {"op": protocol.SLOTS, "slots": slots, "unknown": unknown}

@@ -104,7 +104,7 @@ class BatchQueue:
         self._waiting: dict[_Key, deque[Batch]] = {}
         self._of_owner: Counter[str] = Counter()  # batches at workers
         self._ahead_of_owner: Counter[str] = Counter()  # see `Batch.is_ahead`
-        self._of_requester: Counter[str] = Counter()
+        self._of_requester: Counter[tuple[str, str]] = Counter()  # by owner and requester
         self._put_off: Counter[int] = Counter()  # priorities of batches that wait at workers
         self._num_recalled = 0
 
@@ -114,10 +114,10 @@ class BatchQueue:
         return len(self._workers)
 
     @property
-    def num_requesters(self) -> int:
-        """The number of requests with batches at workers or in the queue."""
-        waiting = {requester for _, _, requester in self._waiting}
-        return len(waiting | self._of_requester.keys())
+    def num_requesters(self) -> Counter[str]:
+        """The number of requests with batches at workers or in the queue, by their owners."""
+        waiting = {(owner, requester) for _, owner, requester in self._waiting}
+        return Counter(owner for owner, _ in waiting | self._of_requester.keys())
 
     def join(self, worker: str) -> None:
         """Add a worker without batches."""
@@ -211,7 +211,7 @@ class BatchQueue:
         """Count a batch no longer as one at a worker."""
         batch.worker = None
         _count(self._of_owner, batch.owner, -1)
-        _count(self._of_requester, batch.requester, -1)
+        _count(self._of_requester, (batch.owner, batch.requester), -1)
         self._put_behind(batch)
         if not is_running:
             _count(self._put_off, batch.priority, -1)
@@ -252,7 +252,7 @@ class BatchQueue:
     def _rank(self, key: _Key) -> tuple[int, int, int]:
         """Return the place of batches; the last turn of equal ones decides, by their order."""
         priority, owner, requester = key
-        return -priority, self._of_owner[owner], self._of_requester[requester]
+        return -priority, self._of_owner[owner], self._of_requester[owner, requester]
 
     def _overtaken(self, priority: int) -> str | None:
         """Return the worker that is free first among those where only lower priorities wait."""
@@ -293,7 +293,7 @@ class BatchQueue:
     def _give(self, batch: Batch, name: str, *, goes_ahead: bool) -> None:
         batch.worker = name
         _count(self._of_owner, batch.owner, 1)
-        _count(self._of_requester, batch.requester, 1)
+        _count(self._of_requester, (batch.owner, batch.requester), 1)
         worker = self._workers[name]
         # A worker begins its waiting batches in this order, too.
         rank = batch.message["priority"] = batch.priority + 0.5 * goes_ahead

@@ -170,6 +170,11 @@ class DaskEngine:
                 return
             request = replace(request, first_round=request.first_round + len(rounds))
 
+    def share(self, target: str, owner: str) -> float:
+        """Return how many workers a request may expect; see `Engine`."""
+        slots = self._slots.get(Target(target).label)
+        return 1.0 if slots is None else slots.share(owner)
+
     def open_session(self, target: str, owner: str) -> str:
         """Open a session on a worker of a target; see `SessionEngine`."""
         return self._sessions.open(target, owner)

@@ -53,6 +53,10 @@ class DaskSlots:
         num_slots = slots.num_workers // max(1, slots.num_requesters)
         return self.sizer.size(workload, num_left, max(1, num_slots))
 
+    def share(self, owner: str) -> float:
+        """Return how many workers a request of an owner may expect beside the others."""
+        return self._slots.share(owner)
+
     def submit(
         self,
         request: MeasureRequest | CompareRequest,

@@ -168,6 +168,13 @@ class Engine(RequestMeasurer, SessionEngine, Protocol):
         """Yield rounds; see `RequestMeasurer` and `measure`."""
         ...
 
+    def share(self, target: str, owner: str) -> float:
+        """Return how many workers a request of an owner may expect beside the others.
+
+        It is 1 before the first request for a target, and 0 while it has no workers.
+        """
+        ...
+
     def workers(self) -> list[WorkerFacts]:
         """Return the current workers, by name."""
         ...

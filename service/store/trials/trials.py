@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,16 +13,18 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    Row,
     String,
     Text,
     UniqueConstraint,
+    cast,
     false,
     func,
     select,
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from compiler.runtime.measurement import ErrorKind
+from compiler.runtime.measurement import STORED_FIELDS, ErrorKind
 from service.common.errors import ServiceNotFoundError
 from service.store.database.base import Base, UtcDateTime, enum_column
 from service.store.trials.trial_columns import SOURCES
@@ -73,6 +76,20 @@ def of_job(session: Session, job_id: UUID) -> list[TrialRow]:
     return list(
         session.scalars(select(TrialRow).where(TrialRow.job_id == job_id).order_by(TrialRow.number))
     )
+
+
+def for_search(session: Session, job_id: UUID) -> Sequence[Row[Any]]:
+    """Return what a search needs of the trials of a job, by number; traces are texts.
+
+    A job that is taken over reads hundreds of traces of a few kilobytes, which differ little.
+    """
+    columns = ("number", "round", "sketch", "predicted", *STORED_FIELDS)
+    query = select(
+        *(getattr(TrialRow, name) for name in columns), cast(TrialRow.trace, Text).label("trace")
+    )
+    query = query.where(TrialRow.job_id == job_id).order_by(TrialRow.number)
+    rows: Any = session.execute(query)
+    return list(rows)
 
 
 def get(session: Session, job_id: UUID, number: int) -> TrialRow:

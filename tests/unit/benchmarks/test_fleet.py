@@ -117,7 +117,7 @@ def test_a_row_says_whether_its_bar_is_met() -> None:
         end=10.0,
         num_stored=100,
         reports=reports,
-        lookups=Load(500.0, (0.001, 0.03), 0),
+        lookups=Load(500.0, (0.001, 0.03), (0.0, 0.002), 0),
         shares={"many": 0.52, "few": 0.48},
         usage={
             role: Usage(samples=[(0.0, 0.0, 10), (10.0, 5.0, 10)])

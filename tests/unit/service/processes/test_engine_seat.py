@@ -22,6 +22,9 @@ class Workers:
         self.requesters.append(requester)
         return iter(())
 
+    def share(self, target: str, owner: str) -> float:
+        return {("cpu", "ann"): 8.0}[target, owner]
+
 
 def seat_at(workers: Workers) -> EngineSeat:
     return EngineSeat(cast(EngineSupervisor, workers))
@@ -47,3 +50,9 @@ def test_the_requests_of_a_seat_share_a_name_which_no_other_has() -> None:
     names = [requester.name for requester in workers.requesters]
     assert names[0] == names[1] != names[2]
     assert workers.requesters[1].standing() == Standing("ann", 2)
+
+
+def test_the_share_of_a_seat_is_that_of_the_owner_whose_job_it_measures() -> None:
+    seat = seat_at(Workers())
+    seat.stand(lambda: Standing("ann", 2))
+    assert seat.share("cpu") == 8.0

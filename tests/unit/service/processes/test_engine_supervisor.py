@@ -47,6 +47,9 @@ class MemoryEngine:
         for _ in range(request.num_rounds):
             yield [measurement for _, measurement in self.measure(request, requester)]
 
+    def share(self, target: str, owner: str) -> float:
+        return 1.0
+
     def open_session(self, target: str, owner: str) -> str:
         return f"{target} of {owner}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
 
 import pytest
 
@@ -61,7 +62,7 @@ def rounds(
     measurer: Measurer,
     *,
     overlap: bool = False,
-    ahead: bool = False,
+    num_ahead: int = 0,
     history: Sequence[MeasuredTrial] = (),
     interrupted: Callable[[], StopReason | None] = lambda: None,
     default_at: int | None = 0,
@@ -75,7 +76,7 @@ def rounds(
         on_trials=lambda _: None,
         interrupted=interrupted,
         overlap=overlap,
-        ahead=ahead,
+        num_ahead=lambda: num_ahead,
         default_at=default_at,
     )
 
@@ -93,26 +94,26 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize(("overlap", "ahead"), [(True, True), (True, False), (False, False)])
-def test_asks_and_tells_come_in_one_order(overlap: bool, ahead: bool) -> None:
+@pytest.mark.parametrize(("overlap", "num_ahead"), [(True, 1), (True, 0), (False, 0), (False, 2)])
+def test_asks_and_tells_come_in_one_order(overlap: bool, num_ahead: int) -> None:
     search = Diary()
     measurer = MemoryMeasurer(lambda _: 1.0)
-    with rounds(search, measurer, overlap=overlap, ahead=ahead) as running:
+    with rounds(search, measurer, overlap=overlap, num_ahead=num_ahead) as running:
         while running.run_next() is None:
             pass
         running.learned()
     assert search.entries == EXPECTED
 
 
-@pytest.mark.parametrize("ahead", [True, False])
-def test_a_history_is_asked_and_told_the_same(ahead: bool) -> None:
+@pytest.mark.parametrize("num_ahead", [1, 0])
+def test_a_history_is_asked_and_told_the_same(num_ahead: int) -> None:
     with rounds(Diary(), MemoryMeasurer(lambda _: 1.0), overlap=True) as running:
         while running.run_next() is None:
             pass
         history = running.trials()
     search, measurer = Diary(), MemoryMeasurer(lambda _: 1.0)
     begun = history[: 2 * ROUND_SIZE + 3]
-    with rounds(search, measurer, overlap=True, ahead=ahead, history=begun) as running:
+    with rounds(search, measurer, overlap=True, num_ahead=num_ahead, history=begun) as running:
         while running.run_next() is None:
             pass
         running.learned()
@@ -137,7 +138,7 @@ def test_the_next_round_is_proposed_while_one_is_measured() -> None:
 
     with rounds(search, Waiting(), overlap=True) as running:
         running.run_next()
-        running._coming.result()
+        running._coming[0].result()
         search.asked.clear()
         running.run_next()
         assert search.entries == EXPECTED[:4]
@@ -164,7 +165,7 @@ class Eager:
         try:
             yield 0, Measurement((1.0,))  # read at the call
             for index in range(size):
-                self._running()._coming.result()
+                wait(self._running()._coming)
                 yield index, Measurement((1.0,))
             self.entries.append(f"end {number}")
         finally:
@@ -173,7 +174,7 @@ class Eager:
 
 def test_a_round_begins_beside_the_one_before_it_if_it_is_certain_to_be_measured() -> None:
     measurer = Eager(lambda: running)
-    with rounds(Diary(), measurer, overlap=True, ahead=True) as running:
+    with rounds(Diary(), measurer, overlap=True, num_ahead=1) as running:
         while running.run_next() is None:
             pass
         assert [t.number for t in running.trials()] == list(range(4 * ROUND_SIZE))
@@ -183,13 +184,45 @@ def test_a_round_begins_beside_the_one_before_it_if_it_is_certain_to_be_measured
     ]
 
 
+def test_several_rounds_begin_beside_one_and_are_proposed_from_the_same_trials() -> None:
+    search = Diary()
+    measurer = Eager(lambda: running)
+    with rounds(search, measurer, overlap=True, num_ahead=2) as running:
+        while running.run_next() is None:
+            pass
+        running.learned()
+        assert [t.number for t in running.trials()] == list(range(4 * ROUND_SIZE))
+    assert search.entries == [
+        *("ask 15", "tell 0-15", "ask 16", "ask 16", "ask 16"),
+        *("tell 16-31", "tell 32-47", "tell 48-63", "learned"),
+    ]
+    begins = [entry for entry in measurer.entries if not entry.startswith("close")]
+    assert begins[:3] == ["begin 0", "end 0", "begin 1"]
+    assert begins.index("end 1") > begins.index("begin 2")
+    assert begins.index("end 2") > begins.index("begin 3")
+
+
+def test_a_history_of_several_rounds_at_a_time_is_completed_without_gaps() -> None:
+    with rounds(Diary(), MemoryMeasurer(lambda _: 1.0), overlap=True, num_ahead=2) as running:
+        while running.run_next() is None:
+            pass
+        history = running.trials()[: ROUND_SIZE + 5]
+    with rounds(Diary(), MemoryMeasurer(lambda _: 1.0), overlap=True, history=history) as running:
+        while running.run_next() is None:
+            pass
+        resumed = running.trials()
+    assert [t.number for t in resumed] == list(range(4 * ROUND_SIZE))
+    assert len({t.candidate.key for t in resumed}) == 4 * ROUND_SIZE
+    assert resumed[: len(history)] == history
+
+
 def test_a_round_that_began_is_abandoned_if_the_search_ends_before_it() -> None:
     measurer = Eager(lambda: running)
 
     def interrupted() -> StopReason | None:
         return StopReason.CANCELLED if running.num_measured == 20 else None
 
-    with rounds(Diary(), measurer, overlap=True, ahead=True, interrupted=interrupted) as running:
+    with rounds(Diary(), measurer, overlap=True, num_ahead=1, interrupted=interrupted) as running:
         assert running.run_next() is None
         assert running.run_next() is StopReason.CANCELLED
         assert measurer.entries[3:] == ["begin 1", "begin 2", "close 1", "close 2"]
@@ -210,9 +243,9 @@ def test_nothing_is_proposed_while_a_round_is_measured_alone() -> None:
     assert [len(set(seen[i : i + ROUND_SIZE])) for i in range(0, 48, ROUND_SIZE)] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("ahead", [True, False])
+@pytest.mark.parametrize("num_ahead", [1, 0])
 def test_a_budget_that_shrinks_ends_a_round_and_one_that_grows_again_ends_it_whole(
-    ahead: bool,
+    num_ahead: int,
 ) -> None:
     """In the order of completion: those that are left are measured later."""
     budget, arrived = [Budget(4 * ROUND_SIZE)], list[MeasuredTrial]()
@@ -227,7 +260,7 @@ def test_a_budget_that_shrinks_ends_a_round_and_one_that_grows_again_ends_it_who
     ) -> tuple[StopReason, tuple[MeasuredTrial, ...]]:
         with SearchLoop(
             TASK, MemoryMeasurer(lambda _: 1.0), search, lambda: budget[0], history=history,
-            on_trials=shrink, interrupted=lambda: None, overlap=True, ahead=ahead,
+            on_trials=shrink, interrupted=lambda: None, overlap=True, num_ahead=lambda: num_ahead,
         ) as running:  # fmt: skip
             reason = running.replay()
             while reason is None:
@@ -251,7 +284,7 @@ def test_an_error_of_the_search_ends_it(
     search = Diary()
     with rounds(search, MemoryMeasurer(lambda _: 1.0), overlap=True) as running:
         running.run_next()
-        running._coming.result()
+        running._coming[0].result()
         monkeypatch.setattr(search, call, fail)
         for _ in range(rounds_between):
             running.run_next()

@@ -128,6 +128,14 @@ def test_requests_of_an_owner_share_its_part() -> None:
     assert Counter(requesters) == {f"a{request}": 4 for request in range(4)}
 
 
+def test_requests_are_counted_by_owner_at_workers_and_in_the_queue() -> None:
+    fleet = Fleet()
+    fleet.join("w")
+    for owner, requester in [("a", "a0"), ("a", "a0"), ("a", "a0"), ("a", "a1"), ("b", "b0")]:
+        fleet.add(owner, requester)
+    assert fleet.queue.num_requesters == {"a": 2, "b": 1}
+
+
 def test_what_an_owner_cannot_use_is_left_to_the_others() -> None:
     fleet = Fleet()
     fleet.add("few")
@@ -289,7 +297,7 @@ class QueueMachine(RuleBasedStateMachine):
                 if self.fleet.at_worker[name]:
                     self.open.remove(self.fleet.end(name))
         assert self.open == set()
-        assert self.fleet.queue.num_requesters == 0
+        assert not self.fleet.queue.num_requesters
 
 
 QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

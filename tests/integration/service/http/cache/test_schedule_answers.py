@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from sqlalchemy import text
 
 from compiler.runtime.measurement import Measurement
 from service.http.app import create_app
-from service.http.cache.schedule_answers import ScheduleAnswers
+from service.http.cache.schedule_answers import ScheduleAnswer, ScheduleAnswers
 from service.http.dependencies import Dependencies
 from service.store import tokens
 from service.store.database.database import Database
@@ -126,6 +127,25 @@ def test_a_schedule_is_read_again_only_when_its_row_changes(database: Database) 
     assert num_statements(first) < complete  # the look at its row
     num_statements(other)  # which takes its place
     assert num_statements(first) == complete
+
+
+def test_concurrent_look_ups_that_miss_share_their_statements(database: Database) -> None:
+    looked_up = [lookup(database, tuned(database, spec)[0]) for spec in (SPEC, "matmul:16,16,16")]
+
+    async def find(answers: ScheduleAnswers, some: list[dict[str, str]]) -> list[ScheduleAnswer]:
+        finds = (
+            answers.find_shared(params["workload_key"], params["target"], nearest=False)
+            for params in some
+        )
+        return await asyncio.gather(*finds)
+
+    with statements(database) as of_one:
+        [first] = asyncio.run(find(ScheduleAnswers(database), looked_up[:1]))
+    with statements(database) as of_both:
+        both = asyncio.run(find(ScheduleAnswers(database), [*looked_up, *looked_up]))
+    assert len(of_both) == len(of_one) > 0
+    assert [answer.body for answer in both[:2]] == [answer.body for answer in both[2:]]
+    assert both[0].etag == first.etag != both[1].etag
 
 
 @pytest.mark.on_both_databases

@@ -48,6 +48,7 @@ def found(read: Any, trace: Any) -> Trace | str:
 def test_the_trace_or_its_error_is_that_of_reading_all_of_it(data: st.DataObject) -> None:
     trace = json.loads(data.draw(st.sampled_from(TRACES)))
     READER.read(deepcopy(trace))  # it knows the form
+    READER.read_text(json.dumps(trace))
     entry = trace["instructions"][data.draw(st.integers(0, len(trace["instructions"]) - 1))]
     where = data.draw(st.sampled_from([entry, entry["arguments"], trace]))
     name = data.draw(st.sampled_from([*where, "decision"]))
@@ -58,6 +59,9 @@ def test_the_trace_or_its_error_is_that_of_reading_all_of_it(data: st.DataObject
     expected = found(Trace.from_json, trace)
     for _ in range(2):
         assert found(READER.read, trace) == expected
+        for separators in ((",", ":"), (", ", ": ")):
+            text = json.dumps(trace, separators=separators)
+            assert found(READER.read_text, text) == found(Trace.from_json, json.loads(text))
 
 
 @pytest.mark.parametrize("size", [1, 300])
@@ -74,4 +78,13 @@ def test_traces_of_a_form_have_the_keys_of_their_own_decisions() -> None:
     reader = TraceReader()
     traces = [Trace.from_json(json.loads(text)) for text in TRACES]
     assert [reader.read(json.loads(text)).key() for text in TRACES] == [t.key() for t in traces]
+    assert [reader.read_text(text).key() for text in TRACES] == [t.key() for t in traces]
     assert len({trace.key() for trace in traces}) == len(TRACES)
+
+
+def test_the_text_of_a_decision_in_a_string_is_no_decision() -> None:
+    reader = TraceReader()
+    for name in (',"decision":[1]', ', "decision": 2'):
+        entry = {"name": "get_sblock", "arguments": {"name": name}, "outputs": ["b0"]}
+        trace = {"format": 2, "instructions": [entry]}
+        assert reader.read_text(json.dumps(trace)) == Trace.from_json(trace)
