@@ -1,8 +1,8 @@
 """Kernel sets: the code that a library chooses for a CPU, and the settings that change it.
 
 A library that does not know a new CPU falls back to the code of an older one, and a variable of the
-host may choose it: with its Haswell kernels on a Zen 5, OpenBLAS reaches less than half of the CPU's
-rate. A comparison with such a library is meaningless, so each kernel set has the level of the
+host may choose it: with its Haswell kernels on a Zen 5, OpenBLAS reaches less than half of the
+CPU's rate. A comparison with such a library is meaningless, so each kernel set has the level of the
 x86-64 psABI that its code uses.
 """
 
