@@ -44,11 +44,11 @@ def fill_vectors(stmt: Stmt, vector_bits: int) -> Stmt:
     allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
     # A call that gets the address of a buffer knows the length of its rows.
     addresses = {node for node in walk(stmt) if isinstance(node, Var)}
-    own = {buffer for buffer in allocated if buffer.data not in addresses}
-    return _Rows(own, vector_bits).run(stmt) if own else stmt
+    growing = {buffer for buffer in allocated if buffer.data not in addresses}
+    return _ShortRows(growing, vector_bits).run(stmt) if growing else stmt
 
 
-class _Rows:
+class _ShortRows:
     """The loops of one program, and the lengths of rows that they need."""
 
     def __init__(self, allocated: set[Buffer], vector_bits: int) -> None:
