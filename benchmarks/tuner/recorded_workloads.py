@@ -164,7 +164,8 @@ RECORDINGS: tuple[Recording, ...] = (
     # Vectors of 512 bits and 32 registers; the shapes are others, so that a set of one CPU tells
     # nothing about the winner of the same shape on the other.
     *(
-        Recording(spec.partition(":")[0], spec, 120, 120, "znver4")
+        Recording(spec.partition(":")[0], spec, 120, 120, cpu)
+        for cpu in ("znver4", "znver5")
         for spec in (
             "matmul:192,320,256",
             "conv2d:1,64,28,28,64,3,1,1",

@@ -81,16 +81,18 @@ def by_cpu(
         judged_cpu: The CPU that is held out.
         num_samples: Samples of it that models are trained on, evenly from its sets of other
             operators than the judged ones.
-        num_folds: In so many folds; without samples, there is one.
+        num_folds: In so many folds: with samples, operators are held out, and without, programs.
+            So a model knows the other programs of a CPU with sets of the same ones.
         seed: Of the choice of these samples.
     """
     own = [each for each in sets if each.cpu == judged_cpu]
     indices = [index for index, each in enumerate(sets) if each.cpu == judged_cpu]
     others = [each for each in sets if each.cpu != judged_cpu]
-    if not num_samples:
-        yield _fold(sets, indices, others)
-        return
-    for fold in by_group(own, operators(own), num_folds):
+    groups = operators(own) if num_samples else [each.recorded.script for each in own]
+    for fold in by_group(own, groups, num_folds):
+        if not num_samples:
+            yield _fold(sets, [indices[index] for index in fold.judged], others)
+            continue
         known = [each for index, each in enumerate(own) if index not in fold.judged]
         foreign = _fold(sets, [indices[index] for index in fold.judged], others)
         weighted = (_weighted(each, OTHER_TARGET) for each in foreign.training)

@@ -2,8 +2,9 @@
 
 A sample's speed is its task's best time over its own time: 1 for the best and 0 for a failure. So
 tasks of all sizes have one scale. Members of a model predict the speed itself, whose squared error
-weighs the fast end most, or its logarithm, whose squared error orders slow candidates, too.
-`docs/cost-model.md` has the measured alternatives.
+weighs the fast end most, its logarithm, whose squared error orders slow candidates, too, or the
+rank of the sample in its task, by which all candidates count alike. `docs/cost-model.md` has the
+measured alternatives.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 if find_spec("xgboost") is None:
     raise ModuleNotFoundError("No module named 'xgboost'", name="xgboost")
 
-Label: TypeAlias = Literal["speed", "logarithm"]
+Label: TypeAlias = Literal["speed", "logarithm", "rank"]
 """What a member predicts; scores are speeds in any case."""
 
 JOB_LABELS: tuple[Label, ...] = ("speed", "speed", "speed")
@@ -32,10 +33,10 @@ JOB_LABELS: tuple[Label, ...] = ("speed", "speed", "speed")
 its uncertainty. Three is the fewest that give a useful spread; prediction time grows with each.
 Chosen.
 """
-STORE_LABELS: tuple[Label, ...] = ("speed", "logarithm", "speed")
+STORE_LABELS: tuple[Label, ...] = ("speed", "logarithm", "rank")
 """The members of a model of many tasks. With a logarithm among them, the first guess on operators
 that were held out had 0.91 instead of 0.89 of the best speed, and 0.005 more of the pairs were in
-order (`docs/cost-model.md`).
+order; with a rank instead of a second speed, 0.008 more (`docs/cost-model.md`).
 """
 LOG_RANGE = 4.0
 """Doublings of the time over which the logarithm falls from 1 to 0; slower ones count alike. Of
@@ -104,6 +105,8 @@ def boost(
 ) -> list[Member]:
     """Return the members of a model of these samples, one for each label, with equal shares."""
     speeds = np.concatenate(labels_of(samples))
+    ranks = np.concatenate(ranks_of(samples))
+    targets = {"speed": speeds, "logarithm": _logarithms(speeds), "rank": ranks}
     # With a mean of 1, weights do not change the regularization of leaves, only their ratios count.
     weights = np.concatenate([_weights(group) for group in samples])
     library = _library()
@@ -113,13 +116,16 @@ def boost(
         max_bin=_PARAMETERS["max_bin"],
         nthread=1,
     )
+    slope, offset = _line(ranks, speeds, weights)
     parameters = {**_PARAMETERS, "eta": min(_SHRINKAGE / num_trees, 0.3)}
     members = []
     for number, label in enumerate(labels):
-        matrix.set_label(speeds if label == "speed" else _logarithms(speeds))
+        matrix.set_label(targets[label])
         of_member = {**parameters, "seed": (seed + number) % (1 << 31)}
         trees = library.train(of_member, matrix, num_trees)
         trees.set_attr(label=label)
+        if label == "rank":
+            trees.set_attr(slope=repr(slope), offset=repr(offset))
         members.append(Member(trees))
     return members
 
@@ -131,9 +137,12 @@ def _logarithms(speeds: Scores) -> Scores:
 
 def _speeds(trees: xgboost.Booster, predicted: Scores) -> Scores:
     """Return predictions of a member as speeds."""
-    if trees.attr("label") != "logarithm":
-        return predicted
-    speeds: Scores = np.exp2(LOG_RANGE * (predicted - 1))
+    attributes: dict[str, Any] = trees.attributes()
+    speeds: Scores = predicted
+    if attributes.get("label") == "logarithm":
+        speeds = np.exp2(LOG_RANGE * (predicted - 1))
+    elif attributes.get("label") == "rank":
+        speeds = float(attributes["slope"]) * predicted + float(attributes["offset"])
     return speeds
 
 
@@ -187,6 +196,42 @@ def _labels(samples: Samples, best_secs: float) -> Scores:
         return np.zeros(len(samples.run_secs))
     labels: Scores = best_secs / samples.run_secs
     return labels
+
+
+def ranks_of(samples: Sequence[Samples]) -> list[Scores]:
+    """Return the ranks of samples in their tasks: 1 for the fastest, 0 for the slowest.
+
+    They are evenly spaced. Equal times have the mean of their ranks, and failures have 0.
+    """
+    secs: dict[str, Scores] = {}
+    for group in samples:
+        correct = group.run_secs[np.isfinite(group.run_secs)]
+        secs[group.task_key] = np.append(secs.get(group.task_key, []), correct)
+    return [_ranks(group.run_secs, np.sort(secs[group.task_key])) for group in samples]
+
+
+def _ranks(run_secs: Scores, in_order: Scores) -> Scores:
+    is_correct = np.isfinite(run_secs)
+    if len(in_order) < 2:
+        return is_correct.astype(np.float64)
+    before = np.searchsorted(in_order, run_secs, "left")
+    behind = len(in_order) - np.searchsorted(in_order, run_secs, "right")
+    middle = (len(in_order) - 1 + behind - before) / 2
+    return np.where(is_correct, middle / (len(in_order) - 1), 0.0)
+
+
+def _line(ranks: Scores, speeds: Scores, weights: Scores) -> tuple[float, float]:
+    """Return slope and offset of the line that predicts speeds from ranks best.
+
+    On the recorded sets, the mean speed of a rank is within 0.1 of it.
+    """
+    total = max(float(weights.sum()), 1e-12)
+    mean_rank, mean_speed = weights @ ranks / total, weights @ speeds / total
+    variance = float(weights @ (ranks - mean_rank) ** 2)
+    if not variance:
+        return 1.0, 0.0
+    slope = float(weights @ ((ranks - mean_rank) * (speeds - mean_speed))) / variance
+    return slope, float(mean_speed - slope * mean_rank)
 
 
 def _weights(samples: Samples) -> Scores:

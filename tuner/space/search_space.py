@@ -18,6 +18,9 @@ from tuner.space.tables.sketch import Sketch
 FeatureMatrix: TypeAlias = npt.NDArray[np.float32]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
+RANK = "estimate.rank"
+"""The column with the rank of a candidate's estimated time in its design space, from 0 to 1."""
+
 
 @dataclass(frozen=True)
 class SearchSpace:
@@ -34,6 +37,9 @@ class SearchSpace:
             faster.
         estimates_secs: Whether this column is the base-2 logarithm of the seconds of a whole
             candidate, so that it compares candidates of different sketches, and with measurements.
+        estimate_parts: The columns with base-2 logarithms of the times of parts of a candidate. If
+            there are some, a last column of features, `RANK`, has the rank of their sum in the
+            design space; `features` does not return it.
         features: Returns a row of features for each row of choices of a sketch.
         passes: Returns a mask of the rows of choices of a sketch that are worth compiling.
     """
@@ -48,6 +54,7 @@ class SearchSpace:
     passes: Callable[[Sketch, Ints, Target], Mask]
     estimates_secs: bool = False
     optional_rules: tuple[ScheduleRule, ...] = ()
+    estimate_parts: tuple[str, ...] = ()
 
     @cached_property
     def rule_names(self) -> tuple[str, ...]:
@@ -58,6 +65,12 @@ class SearchSpace:
     def num_features(self) -> int:
         """Return the number of columns of features."""
         return len(self.feature_names)
+
+    def total_estimates(self, matrix: FeatureMatrix) -> FeatureMatrix:
+        """Return the base-2 logarithm of the summed times of `estimate_parts` for each row."""
+        columns = [self.feature_names.index(name) for name in self.estimate_parts]
+        totals: FeatureMatrix = np.logaddexp2.reduce(matrix[:, columns], axis=1)
+        return totals
 
     @cached_property
     def estimate_column(self) -> int:

@@ -21,7 +21,6 @@ from tuner.cost_model.quality import (
     quality,
     top_score,
 )
-from tuner.space.features.features import NUM_FEATURES
 from tuner.trial import MeasuredTrial
 
 
@@ -102,9 +101,9 @@ def test_trials_saved_are_those_that_random_order_needs_more() -> None:
 
 
 def samples(key: str, seed: int, sign: float = 1.0) -> Samples:
-    rng = np.random.default_rng(seed)
-    rows = np.zeros((80, NUM_FEATURES), np.float32)
-    rows[:, :8] = rng.normal(size=(80, 8))
+    # No columns of zeros: a tree sees a share of the columns, so among 300 of them the draw, which
+    # changes with their number, would decide how many trees see the one that counts.
+    rows = np.random.default_rng(seed).normal(size=(80, 8)).astype(np.float32)
     return Samples(key, rows, np.exp(sign * rows[:, 3].astype(np.float64)))
 
 

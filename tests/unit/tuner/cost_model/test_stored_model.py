@@ -110,10 +110,10 @@ def test_any_bytes_are_refused(junk: bytes) -> None:
 
 
 def test_a_stored_member_predicts_speeds_as_before() -> None:
-    """Also one that learned logarithms: what it learned is stored with its trees."""
+    """Also one of logarithms or ranks: what it learned is stored with its trees."""
     told = synthetic(200, seed=1)
     rows = synthetic(50, seed=2).features
-    for label in ("speed", "logarithm"):
+    for label in ("speed", "logarithm", "rank"):
         members = boost([told], 0, 20, [label])
         predicted = score(members, rows)
         np.testing.assert_array_equal(score(decode(encode(members)), rows), predicted)

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.tuner.cost_model.synthetic import pairwise_accuracy, synthetic
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.space.features.features import NUM_FEATURES
+from tuner.space.cpu_space import CPU_SPACE
 
 
 def test_weights_say_whom_to_believe() -> None:
@@ -36,4 +36,4 @@ def test_weights_compare_and_their_scale_means_nothing() -> None:
 
 def test_samples_hold_a_weight_for_each_row() -> None:
     with pytest.raises(ValueError, match="1 weights for 2 run times"):
-        Samples("task", np.zeros((2, NUM_FEATURES), np.float32), np.ones(2), np.ones(1))
+        Samples("task", np.zeros((2, CPU_SPACE.num_features), np.float32), np.ones(2), np.ones(1))

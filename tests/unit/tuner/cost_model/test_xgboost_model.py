@@ -10,7 +10,7 @@ import pytest
 from tests.unit.tuner.cost_model.synthetic import pairwise_accuracy, synthetic
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.xgboost_model import MIN_SAMPLES, XGBoostModel
-from tuner.space.features.features import NUM_FEATURES
+from tuner.space.cpu_space import CPU_SPACE
 from tuner.space.search_space import FeatureMatrix
 
 
@@ -31,7 +31,7 @@ def test_shuffled_labels_teach_nothing() -> None:
 
 def test_failures_are_learned_as_worst() -> None:
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(200, NUM_FEATURES)).astype(np.float32)
+    rows = rng.normal(size=(200, CPU_SPACE.num_features)).astype(np.float32)
     fails = rows[:, 5] > 0.3
     model = XGBoostModel(seed=0)
     model.update(Samples("task", rows, np.where(fails, np.inf, 1e-3)))
@@ -138,4 +138,4 @@ def test_features_of_another_width_are_refused() -> None:
 
 def test_samples_hold_a_time_for_each_row() -> None:
     with pytest.raises(ValueError, match="2 rows of features for 1 run times"):
-        Samples("task", np.zeros((2, NUM_FEATURES), np.float32), np.ones(1))
+        Samples("task", np.zeros((2, CPU_SPACE.num_features), np.float32), np.ones(1))

@@ -9,10 +9,11 @@ from compiler import ops
 from compiler.target.cpu import CpuTarget
 from tuner.space.cpu_space import CPU_SPACE
 from tuner.space.design_space import SketchSpace
-from tuner.space.features.features import FEATURE_NAMES, NUM_FEATURES, features, named_features
+from tuner.space.features.features import FEATURE_NAMES, features, named_features
 from tuner.space.features.groups.buffers import UPDATED
 from tuner.space.generate import design_space
 from tuner.space.rules.cpu.rule_names import CPU_RULE_NAMES
+from tuner.space.search_space import RANK
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
@@ -120,7 +121,7 @@ def test_every_column_is_a_number_and_has_its_name(spec: str) -> None:
     for index, sketch in enumerate(space.sketches):
         choices = space.draw(index, 64, rng)
         matrix = space.features(index, choices)
-        assert matrix.shape == (len(choices), NUM_FEATURES)
+        assert matrix.shape == (len(choices), CPU_SPACE.num_features)
         assert matrix.dtype == np.float32
         assert np.isfinite(matrix).all()
         assert tuple(named_features(sketch, choices, AVX2)) == FEATURE_NAMES
@@ -134,6 +135,42 @@ def test_a_candidate_has_the_same_features_in_any_batch(spec: str) -> None:
     for position in (0, len(choices) // 2, len(choices) - 1):
         alone = space.features(0, choices[position : position + 1])
         assert alone[0].tolist() == batch[position].tolist()
+
+
+def test_the_last_column_is_the_rank_of_the_estimate_in_the_space() -> None:
+    """The share of a sample of the space with a shorter estimate: the same in any batch."""
+    space = design_space(Task(ops.matmul(64, 64, 64), AVX2))
+    assert CPU_SPACE.feature_names[-1] == RANK
+    matrices = [
+        space.features(index, sketch.draw(512, np.random.default_rng(7)))
+        for index, sketch in enumerate(space.sketches)
+    ]
+    matrix = np.vstack(matrices)
+    order = np.argsort(CPU_SPACE.total_estimates(matrix))
+    ranks = matrix[order, -1]
+    assert (np.diff(ranks) >= 0).all()
+    # Another sample of the same space: a share of 0.3 of it is within the best 0.3, by and large.
+    for share in (0.1, 0.3, 0.5, 0.9):
+        assert np.quantile(ranks, share) == pytest.approx(share, abs=0.05)
+
+
+def test_sketches_of_one_space_share_the_scale_of_ranks() -> None:
+    """A sketch that is slow throughout has no candidate among the best of the space."""
+    space = design_space(Task(ops.matmul(64, 64, 64), AVX2))
+    totals, ranks = [], []
+    for index, sketch in enumerate(space.sketches):
+        matrix = space.features(index, sketch.draw(64, np.random.default_rng(1)))
+        totals += CPU_SPACE.total_estimates(matrix).tolist()
+        ranks += matrix[:, -1].tolist()
+    pairs = sorted(zip(totals, ranks, strict=True))
+    assert [rank for _, rank in pairs] == sorted(ranks)
+
+
+def test_the_estimate_of_a_candidate_is_the_sum_of_its_nests() -> None:
+    matrix = np.zeros((1, CPU_SPACE.num_features), np.float32)
+    matrix[0, CPU_SPACE.feature_names.index("cycles.total")] = log2(6)
+    matrix[0, CPU_SPACE.feature_names.index("cycles.others")] = log2(2)
+    assert CPU_SPACE.total_estimates(matrix).tolist() == pytest.approx([3.0])
 
 
 def test_different_decisions_have_different_features() -> None:
