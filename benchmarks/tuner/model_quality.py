@@ -42,6 +42,8 @@ of them.
 """
 NUM_CALIBRATED = 500
 """Samples of a new CPU."""
+AVX2, FAST_VECTORS = "znver3", "znver5"
+"""CPUs with pipelines of 256 and of 512 bits: how far a model of the one serves the other."""
 NUM_FOLDS = 6
 """Folds in which operators and shapes are held out, and operators of a new CPU."""
 OWN_FOLDS = 4
@@ -141,6 +143,11 @@ def all_splits(sets: Sequence[Judged]) -> list[Split]:
             Split(f"{cpu}, {num} samples of it", unseen(cpu, num), (None, goal, None))
             for cpu in cpus
             for num, goal in ((0, 0.85), (NUM_CALIBRATED, 0.90))
+        ),
+        Split(
+            f"{FAST_VECTORS}, by {AVX2} alone,",
+            lambda _: splits.by_other_cpu(sets, FAST_VECTORS, AVX2),
+            (None, 0.85, None),
         ),
     ]
 

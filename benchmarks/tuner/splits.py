@@ -99,6 +99,12 @@ def by_cpu(
         yield Fold((*weighted, *_drawn(known, num_samples, seed)), foreign.judged)
 
 
+def by_other_cpu(sets: Sequence[Judged], judged_cpu: str, known_cpu: str) -> Iterator[Fold]:
+    """Yield one fold: the sets of one CPU, judged by a model of one other CPU alone."""
+    held = [index for index, each in enumerate(sets) if each.cpu == judged_cpu]
+    yield _fold(sets, held, [each for each in sets if each.cpu == known_cpu])
+
+
 def _fold(sets: Sequence[Judged], held: Sequence[int], others: Iterable[Judged]) -> Fold:
     scripts = {sets[index].recorded.script for index in held}
     known = [each for each in others if each.recorded.script not in scripts]
