@@ -66,9 +66,19 @@ def test_the_program_that_is_judged_is_not_trained_on_on_another_cpu(sets: list[
 
 
 def test_a_new_cpu_is_judged_by_a_model_of_the_others(sets: list[Judged]) -> None:
-    (fold,) = splits.by_cpu(sets, "znver4", 0, 9, seed=0)
-    assert fold.judged == (1, 4)
-    assert trained_on(fold, sets) == {0, 2, 3, 5}
+    folds = list(splits.by_cpu(sets, "znver4", 0, 9, seed=0))
+    assert judged_of(folds) == [1, 4]
+    assert [trained_on(fold, sets) for fold in folds] == [{0, 2, 3, 5}] * 2
+
+
+def test_a_new_cpu_is_judged_program_by_program() -> None:
+    """A model may know the other programs of a CPU with the same ones, and not the judged one."""
+    programs = ("matmul_192x320x256", "matmul_32x1024x256")
+    names = [f"{program}_{cpu}" for cpu in ("znver4", "znver5") for program in programs]
+    recorded = [RecordedSet.read(FOLDER / f"{name}{SUFFIX}") for name in names]
+    twins = [Judged(each, each.samples()) for each in recorded]
+    folds = list(splits.by_cpu(twins, "znver5", 0, 9, seed=0))
+    assert [(fold.judged, trained_on(fold, twins)) for fold in folds] == [((2,), {1}), ((3,), {0})]
 
 
 def test_samples_of_a_new_cpu_are_of_other_operators(sets: list[Judged]) -> None:
