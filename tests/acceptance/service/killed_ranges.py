@@ -37,7 +37,7 @@ BODY = {
     "workload": {"operator": "matmul:M,32,32"},
     "ranges": {"M": [2, 40]},
     "max_trials": 32,
-    "target": "cpu -mcpu=znver3 -num-cores=1",
+    "target": "cpu -num-cores=1",
     "strategy": "random",
     "warm_start": False,
 }

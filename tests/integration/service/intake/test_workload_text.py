@@ -65,11 +65,11 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
 
 PLAIN = """
 @T.prim_func
-def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-    for i in range(16):
+def double(A: T.Buffer((1024,), "float32"), B: T.Buffer((1024,), "float32")):
+    for i in range(1024):
         B[i] = A[i] * T.float32(2)
 """
-BOUND = PLAIN.replace("range(16)", 'T.thread_binding(16, thread="threadIdx.x")')
+BOUND = PLAIN.replace("range(1024)", 'T.thread_binding(1024, thread="threadIdx.x")')
 
 
 def test_plain_loops_are_a_workload_unless_no_blocks_can_be_derived(client: TestClient) -> None:

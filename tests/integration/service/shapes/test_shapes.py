@@ -43,7 +43,7 @@ BODY: dict[str, Any] = {
     "workload": {"script": PRODUCT},
     "ranges": {"M": [2, 16]},
     "max_trials": 32,
-    "target": "cpu -mcpu=znver3 -num-cores=1",
+    "target": "cpu -num-cores=1",
     "warm_start": False,
     "strategy": "random",
 }

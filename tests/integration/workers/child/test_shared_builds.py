@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,6 +23,13 @@ from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureLimits
 
 NUM_BUILDERS = 2
+_older: set[psutil.Process] = set()
+
+
+@pytest.fixture(autouse=True)
+def older_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remember the children that earlier tests left, such as idle ones that are kept."""
+    monkeypatch.setattr(sys.modules[__name__], "_older", set(psutil.Process().children()))
 
 
 @pytest.fixture
@@ -45,8 +53,12 @@ def measure(runner: ChildRunner, *traces: str, limits: MeasureLimits = LIMITS) -
     return [measurement for _, measurement in results]
 
 
+def children() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if child not in _older]
+
+
 def builders_of(runner: ChildRunner) -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if child.pid != runner.child_pid]
+    return [child for child in children() if child.pid != runner.child_pid]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -66,7 +78,7 @@ def test_builders_start_with_the_second_request_if_builds_are_shared(several_cor
         measure(runner, *[DEFAULT_TRACE] * 4)
         wait_until(lambda: len(builders_of(runner)) == NUM_BUILDERS)
         runner.release()
-        assert psutil.Process().children() == []
+        assert children() == []
 
 
 def test_one_core_has_no_builders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,9 +193,9 @@ def test_closing_ends_what_is_under_way(runner: ChildRunner) -> None:
 
     thread = Thread(target=ask)
     thread.start()
-    wait_until(lambda: len(psutil.Process().children()) == NUM_BUILDERS + 1)
+    wait_until(lambda: len(children()) == NUM_BUILDERS + 1)
     runner.close()
     thread.join(PATIENCE_SECS)
     assert not thread.is_alive()
     assert errors == []
-    assert psutil.Process().children() == []
+    assert children() == []
