@@ -21,7 +21,7 @@ from benchmarks.tuner.splits import Judged
 from tuner.cost_model import stored_model
 from tuner.cost_model.boosting import STORE_TREES, boost
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.finish.space_distance import estimated
+from tuner.finish.space_distance import BOUND_FACTOR, estimated
 from tuner.replay.packaged import packaged_sets
 from tuner.replay.play import played
 from tuner.replay.recorded_set import RecordedSet
@@ -109,6 +109,8 @@ def _metrics(estimates: Sequence[Estimate]) -> Iterator[Metric]:
         yield Metric("  mean bound", "%", bounds)
         yield Metric("  mean distance", "%", (100 * float(np.mean([e.distance for e in group])),))
         yield Metric("  searches", "", (float(len(group)),))
+        factor = BOUND_FACTOR * float(np.quantile(_ratios(group), CONFIDENCE))
+        yield Metric(f"  the factor that holds for {100 * CONFIDENCE:.0f}%", "", (factor,))
         yield Metric("  it holds, calibrated on other operators", "%", (_held_out(group),))
 
 
@@ -117,10 +119,14 @@ def _held_out(group: Sequence[Estimate]) -> float:
     held = []
     for operator in sorted({each.operator for each in group}):
         others = [each for each in group if each.operator != operator]
-        ratios = [each.distance / each.bound for each in others if each.bound > 0]
-        factor = float(np.quantile(ratios, CONFIDENCE))
+        factor = float(np.quantile(_ratios(others), CONFIDENCE))
         held += [e.distance <= factor * e.bound for e in group if e.operator == operator]
     return 100 * float(np.mean(held))
+
+
+def _ratios(group: Sequence[Estimate]) -> list[float]:
+    """Return the distances in units of their bounds."""
+    return [each.distance / each.bound for each in group if each.bound > 0]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
 
-BOUND_FACTOR = 0.13
+BOUND_FACTOR = 0.136
 """The 95% quantile of distances in units of errors times log N, after one round of 16 trials, the
 shortest search with an estimate; longer ones are nearer. `docs/tuning.md` has the coverage.
 """
