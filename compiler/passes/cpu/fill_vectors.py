@@ -10,7 +10,8 @@ one. The rows of images of neural networks often have 7, 14 or 28 elements. The 
 anything; no statement reads them, except to compute other new elements. Only buffers that the
 program allocates get longer rows: parameters have the elements that they have.
 
-A depthwise convolution of 240 images of 14 x 14 by 5 x 5 takes 0.5 of the time (Zen 5).
+On a Zen 5, a depthwise convolution of 240 images of 14 x 14 by 5 x 5 takes 0.56 of the time in
+tiles of two rows, and 0.41 in tiles of seven.
 """
 
 from __future__ import annotations
