@@ -167,11 +167,11 @@ def _placement_of(
                 unrolled.append(position + 1)
             elif position >= floor:
                 depths.append(position + 1)
-    depth = next(d for d in reversed(depths) if d == floor or is_written_first(accesses, d))
     # The iterations of an unrolled loop together touch a box, unless their indices are irregular.
-    if any(span is None for access in accesses for span in access.box(depth)):
-        inside = (d for d in reversed(unrolled) if d > floor and is_written_first(accesses, d))
-        depth = next(inside, depth)
+    is_irregular = any(span is None for access in accesses for span in access.box(depths[-1]))
+    inside = [d for d in unrolled if d > floor] if is_irregular else []
+    candidates = [*reversed(inside), *reversed(depths)]
+    depth = next(d for d in candidates if d == floor or is_written_first(accesses, d))
     # Iterations that run at once share a buffer only if they touch disjoint elements. The verifier
     # has proved that each reads only what it wrote, even if `is_written_first` can't prove it.
     # A loop around the parallel loop may still carry values.

@@ -17,12 +17,14 @@ from compiler.ir.core.nodes import (
     Expr,
     For,
     IntImm,
+    Let,
     Load,
     Logic,
+    Store,
     Var,
     While,
 )
-from compiler.ir.core.visit import walk
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.common.accesses import LoweredAccess, Span, loop_extents
 from compiler.passes.common.thread_loops import is_thread
 
@@ -93,14 +95,35 @@ def _variables(expr: Expr) -> set[Var]:
 
 @dataclass(frozen=True)
 class _TouchedPart:
-    """What an access touches of a dimension, and its moves by loops of symbolic extents."""
+    """What an access touches of a dimension in one run of a scope.
+
+    Attributes:
+        span: The span of the index, or None if it is unknown.
+        moves: Its moves by loops of symbolic extents.
+        value: The index, if its span is unknown but it keeps one value during the run.
+    """
 
     span: Span | None
     moves: tuple[tuple[int, Expr], ...]
+    value: Expr | None
 
 
 def _parts(access: LoweredAccess, depth: int) -> list[_TouchedPart]:
-    return list(map(_TouchedPart, access.box(depth), access.symbolic_moves(depth)))
+    values = [
+        index if span is None and _is_fixed(index, access, depth) else None
+        for index, span in zip(access.indices, access.box(depth), strict=True)
+    ]
+    return list(map(_TouchedPart, access.box(depth), access.symbolic_moves(depth), values))
+
+
+def _is_fixed(index: Expr, access: LoweredAccess, depth: int) -> bool:
+    """Return whether an index keeps its value during one run of the scope at `depth`."""
+    scope = access.path[max(depth - 1, 0)]
+    named = {node.var for node in access.path[depth:] if isinstance(node, For | Let)}
+    stored = {node.buffer for node in walk_stmts(scope) if isinstance(node, Store)}
+    return not any(
+        node in named or (isinstance(node, Load) and node.buffer in stored) for node in walk(index)
+    )
 
 
 def _covers(of_store: _TouchedPart, of_load: _TouchedPart, extent: Expr, is_trimmed: bool) -> bool:
@@ -110,10 +133,10 @@ def _covers(of_store: _TouchedPart, of_load: _TouchedPart, extent: Expr, is_trim
     all of it. A store under a condition covers the part of its span that is in bounds.
     """
     part, read, full = of_store.span, of_load.span, reach(extent, {})[1]
+    if part is None:
+        return of_store.value is not None and of_store == of_load
     if of_store == of_load:
         return True
-    if part is None:
-        return False
     if of_store.moves:
         return _is_as_long(of_store, extent)
     if not is_trimmed and part[1] >= full:

@@ -65,8 +65,9 @@ def check_races(func: PrimFunc) -> None:
 
 
 def _check_static(func: PrimFunc) -> None:
-    checker = _RaceChecker(frozenset(func.buffers))
-    for touching in _by_buffer(func).values():
+    by_buffer = _by_buffer(func)
+    checker = _RaceChecker(frozenset(func.buffers), by_buffer.keys())
+    for touching in by_buffer.values():
         for group in _groups(touching):
             checker.check(group, touching)
 
@@ -154,8 +155,9 @@ def _kernel(access: SharedAccess) -> int | None:
 class _RaceChecker:
     """Checks groups of accesses, within a total limit of points to try."""
 
-    def __init__(self, params: Collection[Buffer]) -> None:
+    def __init__(self, params: Collection[Buffer], stored: Collection[Buffer]) -> None:
         self._params = params
+        self._stored = stored
         self._points_left = _ALL_POINTS
 
     def check(self, group: _Group, touching: Sequence[SharedAccess]) -> None:
@@ -178,13 +180,34 @@ class _RaceChecker:
         if is_threads and not all(map(has_small_numbers, accesses)):
             return
         points = min(_MAX_POINTS, self._points_left)
-        if buffer not in self._params and _is_private(buffer, group, touching, moving, points):
+        if buffer not in self._params and self._is_private(group, touching, moving, points):
             self._points_left -= points // 8
             return
         parts = split_by_epoch(accesses, group.fixed) if is_threads else [accesses]
         for part in parts:
             if any(a.is_store for a in part) and not _are_disjoint(part, moving, group.fixed):
                 self._try_points(group, part)
+
+    def _is_private(
+        self,
+        group: _Group,
+        touching: Sequence[SharedAccess],
+        moving: Collection[Var],
+        points: int,
+    ) -> bool:
+        """Return whether each iteration or thread has its own copy of the touched buffer."""
+        scope = touching[0].buffer.scope
+        if group.what == "threads" and is_shared_scope(scope):
+            return False
+        if group.what == "blocks" and is_shared_scope(scope):
+            return True
+        if group.what in ("blocks", "threads") and is_private_scope(scope):
+            return True
+        if all(is_declared_inside(access, moving) for access in group.accesses):
+            return True
+        return len(group.accesses) == len(touching) and reads_only_own_writes(
+            touching, moving, self._stored, points
+        )
 
     def _try_points(self, group: _Group, accesses: Sequence[SharedAccess]) -> None:
         """Refuse a group if two of its accesses race at the points that are tried."""
@@ -195,26 +218,6 @@ class _RaceChecker:
         race = find_race(Question(accesses, moving, group.fixed, is_threads, is_threads, points))
         if race is not None:
             raise VerifyError(_message(group, *race), race[0].access.node, "race")
-
-
-def _is_private(
-    buffer: Buffer,
-    group: _Group,
-    touching: Sequence[SharedAccess],
-    moving: Collection[Var],
-    points: int,
-) -> bool:
-    """Return whether each iteration or thread has its own copy of a buffer."""
-    is_shared = is_shared_scope(buffer.scope)
-    if group.what == "threads" and is_shared:
-        return False
-    if group.what == "blocks" and is_shared:
-        return True
-    if group.what in ("blocks", "threads") and is_private_scope(buffer.scope):
-        return True
-    if all(is_declared_inside(access, moving) for access in group.accesses):
-        return True
-    return len(group.accesses) == len(touching) and reads_only_own_writes(touching, moving, points)
 
 
 def _are_disjoint(

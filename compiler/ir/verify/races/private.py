@@ -7,14 +7,15 @@ has written itself. Lowering allocates it in the loop, wherever the program decl
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.values import value_at
-from compiler.ir.core.nodes import Expr, IntImm, Var, static_shape
+from compiler.ir.core.nodes import Buffer, Expr, IntImm, Load, Var, static_shape
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.races.points import Numbers, is_known, variables_of
 from compiler.ir.verify.races.shared_access import Loop, SharedAccess
@@ -32,13 +33,17 @@ def is_declared_inside(access: SharedAccess, moving: Collection[Var]) -> bool:
 
 
 def reads_only_own_writes(
-    accesses: Sequence[SharedAccess], moving: Collection[Var], most_points: int = 1 << 18
+    accesses: Sequence[SharedAccess],
+    moving: Collection[Var],
+    stored: Container[Buffer],
+    most_points: int = 1 << 18,
 ) -> bool:
     """Return whether each iteration reads only what it has written before.
 
     Args:
         accesses: All accesses of the program to a buffer that is not a parameter.
         moving: The variables whose values identify iterations.
+        stored: All buffers that the program stores.
         most_points: The limit on the points of all accesses in an iteration. The limit on elements
             of the buffer is eight times as large. Beyond them, elements count as written.
     """
@@ -47,6 +52,7 @@ def reads_only_own_writes(
     if depth == 0 or any(loops != around[0] for loops in around):
         return False
     outer = accesses[0].loops[:depth]
+    accesses = _without_common_indices(accesses, {loop.var for loop in outer}, stored)
     cost = math.prod(static_shape(accesses[0].buffer)) + sum(
         _num_points(a, depth) for a in accesses
     )
@@ -58,6 +64,30 @@ def reads_only_own_writes(
     values = np.array(sorted(iterations), np.int64).T
     sampled = dict(zip((loop.var for loop in outer), values, strict=True))
     return _read_what_they_wrote(accesses, sampled, most_points)
+
+
+def _without_common_indices(
+    accesses: Sequence[SharedAccess], outer: Collection[Var], stored: Container[Buffer]
+) -> list[SharedAccess]:
+    """Return the accesses of an iteration relative to an unknown index that all of them have.
+
+    Example: if the iteration writes B[ids[i], 0:4] and reads B[ids[i], j], and `ids` is an input,
+    then it reads what it has written, whatever ids[i] is.
+    """
+    first = accesses[0]
+    common = {
+        dim
+        for dim, index in enumerate(first.indices)
+        if not is_known(index, first)
+        and all(access.indices[dim] == index for access in accesses)
+        and variables_of([index]) <= outer
+        and not any(isinstance(node, Load) and node.buffer in stored for node in walk(index))
+    }
+    zero = IntImm(0)
+    return [
+        replace(a, indices=tuple(zero if d in common else i for d, i in enumerate(a.indices)))
+        for a in accesses
+    ]
 
 
 def _num_points(access: SharedAccess, depth: int) -> int:

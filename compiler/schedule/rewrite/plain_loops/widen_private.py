@@ -44,7 +44,8 @@ def widen_private(func: PrimFunc) -> PrimFunc:
         around = [loop for loop in _shared_loops(accesses) if loop.extent > 1]
         moving = tuple(loop.var for loop in around)
         size = prod([*(loop.extent for loop in around), *static_shape(buffer)])
-        if moving and size <= _MAX_ELEMENTS and reads_only_own_writes(accesses, moving):
+        is_small = moving and size <= _MAX_ELEMENTS
+        if is_small and reads_only_own_writes(accesses, moving, accesses_by_buffer):
             shape = (*(IntImm(loop.extent) for loop in around), *buffer.shape)
             wide = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
             widened[buffer] = wide, moving

@@ -12,6 +12,7 @@ from compiler.ir.core.nodes import (
     BinOp,
     Block,
     BlockRealize,
+    Buffer,
     Compare,
     Conditional,
     Expr,
@@ -106,3 +107,32 @@ def test_what_each_iteration_writes_first_shrinks(trim: bool) -> None:
     lowered = lower(program(body), level(3))
     (allocate,) = (node for node in walk_stmts(lowered) if isinstance(node, Allocate))
     assert static_shape(allocate.buffer) == (4,)
+
+
+N, M = (make_buffer(name, (8,), "int32") for name in "NM")
+
+
+def gathered(read: Buffer) -> Stmt:
+    """Return a loop that writes U[N[i] % 12] and reads an element that another buffer names."""
+    written = (BinOp("%", Load(N, (i,)), IntImm(12)),)
+    step = Store(U, written, Load(A, (i,)))
+    place = (BinOp("%", Load(read, (i,)), IntImm(12)),)
+    root = Block(
+        "root",
+        (),
+        (),
+        (),
+        For(i, IntImm(8), seq(step, Store(C, (i,), Load(U, place)))),
+        alloc_buffers=(U,),
+    )
+    return lower(PrimFunc("main", (A, N, M, C), BlockRealize((), TRUE, root)), level(3))
+
+
+def test_an_unknown_element_of_an_iteration_before_is_kept() -> None:
+    assert isinstance(gathered(M), Allocate)
+
+
+def test_an_unknown_element_that_the_iteration_wrote_is_its_own() -> None:
+    lowered = gathered(N)
+    assert isinstance(lowered, For)
+    assert any(isinstance(node, Allocate) for node in walk_stmts(lowered.body))

@@ -129,6 +129,18 @@ RACES |= {
         "writes B[0]",
         "reads B[0]",
     ),
+    "an intermediate at two unknown places": (
+        "t = T.sblock_alloc_buffer((8,))\n"
+        "for i in T.parallel(64):\n    t[N[i] % 8] = A[i]\n    B[i] = t[N[63 - i] % 8]",
+        "writes t[N[i] % 8]",
+        "writes t[N[i] % 8]",
+    ),
+    "an intermediate whose unknown place changes": (
+        "t = T.sblock_alloc_buffer((8,))\nfor i in T.parallel(64):\n"
+        "    t[N[i] % 8] = A[i]\n    N[i] = N[i] + 1\n    B[i] = t[N[i] % 8]",
+        "writes t[N[i] % 8]",
+        "writes t[N[i] % 8]",
+    ),
     "a reduction that reads no earlier value": (
         reducing("B[0] = A[k]"),
         "writes B[0]",
@@ -157,6 +169,11 @@ ORDERED = {
     "a scalar of each iteration, written under a condition": (
         "t = T.sblock_alloc_buffer(())\nfor i in T.parallel(64):\n"
         "    for j in range(3):\n        if j < 2:\n            t[()] = A[i]\n    B[i] = t[()]"
+    ),
+    "an intermediate at an unknown place of each iteration": (
+        "t = T.sblock_alloc_buffer((8, 2))\nfor i in T.parallel(64):\n"
+        "    for j in range(2):\n        t[N[i] % 8, j] = A[i]\n"
+        "    B[i] = t[N[i] % 8, 0] + t[N[i] % 8, 1]"
     ),
     "a barrier between": (
         SHARED + THREADS + "    S[tx] = A[tx]\n" + SYNC + "    B[tx] = S[63 - tx]"
