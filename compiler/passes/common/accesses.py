@@ -20,6 +20,7 @@ from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.children import LEAVES
 from compiler.ir.core.nodes import (
     Buffer,
+    Compare,
     Expr,
     For,
     If,
@@ -62,13 +63,23 @@ class LoweredAccess:
         """The extents of the buffer."""
         return self.buffer.shape
 
+    @cached_property
+    def is_of_threads(self) -> bool:
+        """Whether the access counts for several threads at once."""
+        return self.is_shared and any(map(is_thread, self.path))
+
     def conditions(self, depth: int) -> list[Expr]:
-        """Return the conditions inside the scope at `depth` under which the access takes place."""
-        return [
-            node.condition if node.then is child else Not(node.condition)
-            for node, child in pairwise(self.path[depth:])
-            if isinstance(node, If)
-        ]
+        """Return the conditions inside the scope at `depth` under which the access takes place.
+
+        The extent of a loop that varies with loops around it is a condition.
+        """
+        found: list[Expr] = []
+        for node, child in pairwise(self.path[depth:]):
+            if isinstance(node, If):
+                found.append(node.condition if node.then is child else Not(node.condition))
+            elif isinstance(node, For) and _varies(node.extent):
+                found.append(Compare("<", node.var, node.extent))
+        return found
 
     def box(self, depth: int) -> list[Span | None]:
         """Return, for each dimension, the corner in terms of outer loops and the extent.
@@ -115,8 +126,7 @@ class LoweredAccess:
         hidden = {node.var for node in inside if isinstance(node, Let)}
         spans = [split_form(form, inner, hidden) for form in self.forms]
         # Without threads, vectors may read beyond what a condition admits: the room stays.
-        is_shared = self.is_shared and any(map(is_thread, self.path))
-        conditions = self.conditions(depth) if is_shared else []
+        conditions = self.conditions(depth) if self.is_of_threads else []
         return [
             span if span is None or form is None else _trimmed(span, form, conditions, inner)
             for form, span in zip(self.forms, spans, strict=True)
@@ -173,6 +183,14 @@ def _trimmed(
 
 def _variables(expr: Expr) -> set[Var]:
     return {node for node in walk(expr) if isinstance(node, Var)}
+
+
+def _varies(extent: Expr) -> bool:
+    """Return whether an extent may differ between the runs of a loop in one call."""
+    return not isinstance(extent, IntImm) and any(
+        isinstance(node, Load) or (isinstance(node, Var) and node.limits is None)
+        for node in walk(extent)
+    )
 
 
 def _loads(expr: Expr) -> bool:

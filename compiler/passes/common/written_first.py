@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bijectivity import covering_sources
 from compiler.ir.arith.bounds import reach
 from compiler.ir.arith.facts import Facts
-from compiler.ir.arith.vectors import shifted
+from compiler.ir.arith.vectors import as_ramp, shifted
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -16,6 +18,7 @@ from compiler.ir.core.nodes import (
     Compare,
     Expr,
     For,
+    If,
     IntImm,
     Let,
     Load,
@@ -25,8 +28,11 @@ from compiler.ir.core.nodes import (
     While,
 )
 from compiler.ir.core.visit import walk, walk_stmts
-from compiler.passes.common.accesses import LoweredAccess, Span, loop_extents
+from compiler.passes.common.accesses import LoweredAccess, Span, common_path, loop_extents
 from compiler.passes.common.thread_loops import is_thread
+from compiler.passes.common.written_points import covers_points
+
+_LANE = Var("lane")
 
 
 def is_written_first(accesses: Iterable[LoweredAccess], depth: int) -> bool:
@@ -39,20 +45,45 @@ def is_written_first(accesses: Iterable[LoweredAccess], depth: int) -> bool:
     for access in accesses:
         if access.is_store:
             stored.append(access)
-            continue
-        before = [s for s in stored if _is_surely_run(s, access, depth)]
-        if not _is_covered(access, before, depth):
+        elif not _is_covered(access, stored, depth):
             return False
     return True
 
 
 def _is_covered(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int) -> bool:
-    """Return whether some stores surely wrote the box of a load.
+    """Return whether some stores before a load surely wrote all that it reads, in the same run.
+
+    Loops inside the scope that are around both have one value: a store happens in the same
+    iteration of them. Or it happened in the first iteration of those that its indices do not use.
+    """
+    sure: dict[int, list[LoweredAccess]] = {}
+    for store in stores:
+        common = depth if load.is_of_threads else max(depth, len(common_path([store, load])))
+        if _is_surely_run(store, load, common, frozenset()):
+            sure.setdefault(common, []).append(store)
+        elif common > depth:
+            first, started = _in_first_iteration(store, depth, common)
+            if started and _is_surely_run(first, load, depth, started, common):
+                sure.setdefault(common, []).append(first)
+    if any(_covers_box(load, group, common) for common, group in sure.items()):
+        return True
+    if load.is_of_threads:
+        return False
+    alone = _dimensions_alone(load, stores, depth)
+    return covers_points(load, stores, depth, [d for d in range(len(load.shape)) if d not in alone])
+
+
+def _covers_box(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int) -> bool:
+    """Return whether some stores wrote the box of a load, while the loops above `depth` are fixed.
 
     Either one store did, or several stores that differ in one dimension did together.
     """
     box = _parts(load, depth)
-    boxes = [(_parts(store, depth), _trimmed_dimensions(store, depth)) for store in stores]
+    boxes = [
+        (_parts(store, depth), _trimmed_dimensions(store, depth))
+        for store in stores
+        if store.is_of_threads or _fills_box(store, depth)
+    ]
     for along in range(max(len(box), 1)):
         others = [d for d in range(len(box)) if d != along]
         fitting = [
@@ -179,12 +210,101 @@ def _together(of_load: _TouchedPart, of_stores: Sequence[_TouchedPart]) -> bool:
     return reached >= read[1]
 
 
-def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
+def _in_first_iteration(
+    store: LoweredAccess, depth: int, common: int
+) -> tuple[LoweredAccess, frozenset[Var]]:
+    """Return a store in the first iteration of loops that its indices do not use, and these loops.
+
+    They are those between two depths. They get one iteration.
+    """
+    used = set[Var]().union(*map(_variables, store.indices))
+    path = list(store.path)
+    started: set[Var] = set()
+    for position in reversed(range(depth, common)):
+        node = store.path[position]
+        if isinstance(node, For) and node.var not in used:
+            started.add(node.var)
+            path[position] = replace(node, extent=IntImm(1))
+        elif isinstance(node, If):
+            inside = path[position + 1]
+            if node.then is store.path[position + 1]:
+                path[position] = replace(node, then=inside)
+            else:
+                path[position] = replace(node, otherwise=inside)
+    return replace(store, path=tuple(path)), frozenset(started)
+
+
+def _dimensions_alone(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int) -> set[int]:
+    """Return the dimensions in which each store covers a load, whatever the others do."""
+    alone = set[int]()
+    read = _parts(load, depth)
+    parts = [_parts(store, depth) for store in stores]
+    around = {n.var for s in stores for n in common_path([s, load])[depth:] if isinstance(n, For)}
+    for dim in range(len(read)):
+        if all(
+            _covers(of_store[dim], read[dim], load.shape[dim], False)
+            and _is_alone(store, dim, depth, around)
+            and _fills_box(store, depth, [dim])
+            for store, of_store in zip(stores, parts, strict=True)
+        ) and _is_alone(load, dim, depth, around):
+            alone.add(dim)
+    return alone
+
+
+def _is_alone(access: LoweredAccess, dim: int, depth: int, around: AbstractSet[Var]) -> bool:
+    """Return whether an index moves with loops inside a scope that nothing else depends on.
+
+    Args:
+        around: Loops that the index may not depend on.
+    """
+    inner = {node.var for node in access.path[depth:] if isinstance(node, For)}
+    moving = inner & _variables(access.indices[dim])
+    others = [index for d, index in enumerate(access.indices) if d != dim]
+    used = set(around).union(*map(_variables, [*others, *access.conditions(depth)]))
+    return moving.isdisjoint(used)
+
+
+def _fills_box(store: LoweredAccess, depth: int, dims: Sequence[int] | None = None) -> bool:
+    """Return whether a store reaches each element of its box, apart from conditions.
+
+    Args:
+        dims: The dimensions of the box that count; all of them if None.
+    """
+    inner = {n.var: store.extents[n.var] for n in store.path[depth:] if isinstance(n, For)}
+    parts: list[Affine] = []
+    sizes: list[int] = []
+    box = store.box(depth)
+    for dim in range(len(box)) if dims is None else dims:
+        form, ramp, span = store.forms[dim], as_ramp(store.indices[dim]), box[dim]
+        if form is None or ramp is None or span is None:
+            continue
+        moving = [(a, c) for a, c in form[0].terms if not inner.keys().isdisjoint(_variables(a))]
+        if ramp.lanes > 1 and ramp.stride:
+            inner[_LANE] = ramp.lanes
+            moving.append((_LANE, ramp.stride))
+        parts.append(Affine(tuple(moving), 0))
+        sizes.append(span[1])
+    return covering_sources(parts, sizes, inner) is not None
+
+
+def _is_surely_run(
+    store: LoweredAccess,
+    load: LoweredAccess,
+    depth: int,
+    started: AbstractSet[Var],
+    fixed: int | None = None,
+) -> bool:
     """Return whether a store happens in each run of the scope at `depth` that has the load.
 
-    A condition on the loops inside the scope only trims the box of the store. So does a condition
-    that is true whenever the load runs, or whenever the store is in bounds. Any other condition may
-    skip the store.
+    That is so under a condition that is true whenever the load runs, or whenever the element is in
+    bounds: then it only keeps the store in bounds. Any other condition may skip the store.
+
+    Args:
+        store: The store.
+        load: The load.
+        depth: The number of nodes around the scope.
+        started: Loops around both in whose first iteration the store is looked at.
+        fixed: The number of nodes whose loops, except these, have one value for both.
     """
     inside = store.path[depth:]
     if any(isinstance(n, While) and all(n is not other for other in load.path) for n in inside):
@@ -192,8 +312,9 @@ def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> boo
     conditions = store.conditions(depth)
     if not conditions:
         return True
-    inner = {node.var for node in inside if isinstance(node, For)}
-    if store.is_shared:
+    moving = inside if fixed is None else store.path[fixed:]
+    inner = {node.var for node in moving if isinstance(node, For)} | started
+    if store.is_of_threads:
         inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
     facts = Facts({})
     for var, extent in loop_extents(store.path).items():
@@ -202,23 +323,39 @@ def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> boo
     for condition in of_load:
         if inner.isdisjoint(walk(condition)):
             facts = facts.assuming(condition)
-    rest = [c for c in conditions if c not in of_load and not _is_harmless(c, facts, inner)]
+    is_alike = _is_alike(store, load)
+    rest = [
+        condition
+        for condition in conditions
+        if not (condition in of_load and (is_alike or inner.isdisjoint(walk(condition))))
+        and not _holds(condition, facts)
+    ]
     if rest:
         for index, full in zip(store.indices, store.shape, strict=True):
             facts = facts.assuming(Compare(">=", index, IntImm(0, dtype_of(index))))
             facts = facts.assuming(Compare("<", index, shifted(IntImm(0, dtype_of(index)), full)))
-    return all(_is_harmless(condition, facts, inner) for condition in rest)
+    # The box of an access of all threads is that of the points at which its condition holds.
+    return all(
+        _holds(condition, facts) or (store.is_of_threads and not inner.isdisjoint(walk(condition)))
+        for condition in rest
+    )
 
 
-def _is_harmless(condition: Expr, facts: Facts, inner: AbstractSet[Var]) -> bool:
-    """Return whether a condition is true, or depends on some variables."""
+def _is_alike(store: LoweredAccess, load: LoweredAccess) -> bool:
+    """Return whether two accesses have the same indices, in loops of the same extents."""
+    return store.indices == load.indices and store.extents == load.extents
+
+
+def _holds(condition: Expr, facts: Facts) -> bool:
+    """Return whether facts imply a condition."""
     match condition:
         case Logic("and", lhs, rhs):
-            return _is_harmless(lhs, facts, inner) and _is_harmless(rhs, facts, inner)
+            return _holds(lhs, facts) and _holds(rhs, facts)
         case Compare(">=", lhs, rhs) if is_integer(dtype_of(lhs)):
-            holds = facts.at_least(lhs, rhs)
+            return facts.at_least(lhs, rhs)
+        case Compare("==", lhs, rhs) if is_integer(dtype_of(lhs)):
+            return facts.at_least(lhs, rhs) and facts.at_least(rhs, lhs)
         case Compare("<", lhs, rhs) if is_integer(dtype_of(lhs)):
-            holds = facts.at_least(BinOp("-", rhs, IntImm(1, dtype_of(rhs))), lhs)
+            return facts.at_least(BinOp("-", rhs, IntImm(1, dtype_of(rhs))), lhs)
         case _:
-            holds = False
-    return holds or not inner.isdisjoint(walk(condition))
+            return False

@@ -151,7 +151,7 @@ def with_room(copies: Iterable[Buffer], stmt: Stmt) -> dict[Buffer, Buffer]:
     not used, but a sum can stay in registers only if it can be read. A copy in the workspace has
     the room.
     """
-    copied = tuple(copies)
+    copied = tuple(copy for copy in copies if copy.shape)
     accesses = collect_accesses(stmt, set(copied))
     enlarged: dict[Buffer, Buffer] = {}
     for copy in copied:

@@ -90,6 +90,18 @@ def read_lambda(
     return names, function
 
 
+def free_names(text: str) -> set[str]:
+    """Return the symbolic sizes that a lambda names, which Python does not know.
+
+    Raises:
+        LambdaError: If the text is no lambda.
+    """
+    node = _parse(text)
+    known = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    named = {name.id for name in ast.walk(node.body) if isinstance(name, ast.Name)}
+    return named - known - {"T", "min", "max"}
+
+
 def _item(node: ast.expr, values_by_name: Mapping[str, Value]) -> object:
     """Return an item of the result: a value, or a pair of values."""
     match node:

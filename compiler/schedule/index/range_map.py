@@ -12,6 +12,7 @@ from typing import TypeAlias
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import Expr, Var
+from compiler.ir.core.promotion import promoted
 from compiler.ir.core.visit import substitute
 from compiler.ir.text.names import Names
 from compiler.ir.text.print_expr import print_expr
@@ -48,39 +49,44 @@ class RangeMap:
 
 
 def as_range_map(
-    given: RangesLike, ndim: int, dtype: DType, symbols: Sequence[Var] = ()
+    given: RangesLike, dtypes: Sequence[DType], symbols: Sequence[Var] = ()
 ) -> RangeMap:
-    """Return the ranges that an argument describes for `ndim` iterators of a type.
+    """Return the ranges that an argument describes for iterators.
 
     Args:
+        given: The argument.
+        dtypes: The types of the iterators.
         symbols: The symbolic sizes of the program, which the ranges may name.
 
     Raises:
         IndexMapError: If the argument is no such function.
     """
+    ndim = len(dtypes)
     try:
         if isinstance(given, str):
             names, function = read_lambda(given, ndim, symbols)
-            params = tuple(Var(name, dtype) for name in names)
-            returned = function([Value(param) for param in params])
         else:
-            params = tuple(Var(name, dtype) for name in parameters_of(given, ndim))
-            returned = given(*map(Value, params))
+            names = parameters_of(given, ndim)
+        if len(names) != ndim:
+            raise IndexMapError(f"the function takes {len(names)} iterators, not {ndim}")
+        params = tuple(map(Var, names, dtypes))
+        arguments = [Value(param) for param in params]
+        returned = function(arguments) if isinstance(given, str) else given(*arguments)
     except (LambdaError, TypeError) as error:
         raise IndexMapError(f"the function of the ranges failed: {error}") from None
-    if len(params) != ndim:
-        raise IndexMapError(f"the function takes {len(params)} iterators, not {ndim}")
     items = returned if isinstance(returned, list | tuple) else [returned]
-    ends = tuple(_ends(item, dtype) for item in items)
+    ends = tuple(_ends(item, dtypes[0] if dtypes else "int32") for item in items)
     require_readable(params, (end for pair in ends for end in pair), symbols)
     return RangeMap(params, ends)
 
 
 def _ends(item: object, dtype: DType) -> tuple[Expr, Expr]:
+    """Return the two ends of a range, in one type; numbers get a given type if both are."""
     if not isinstance(item, list | tuple):
         item = (item, item + 1) if isinstance(item, Value | int) else (item, item)
-    ends = index_results(item, dtype)
+    ends = index_results(item, next((end.dtype for end in item if isinstance(end, Value)), dtype))
     if len(ends) != 2:
         raise IndexMapError(f"a range of {len(ends)} ends: expected the first index and the end")
+    ends = promoted(*ends)
     # In its shortest form, the text of an end is read as the same expression.
     return simplify(ends[0]), simplify(ends[1])

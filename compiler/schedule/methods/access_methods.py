@@ -56,8 +56,8 @@ class AccessMethods(Queries):
         realize = realize_at(block_path(func, title, refusal(name, func)))
         iter_vars = realize.block.iter_vars
         try:
-            dtype = dtype_of(iter_vars[0].var) if iter_vars else "int32"
-            ranges = as_range_map(gen_new_ranges, len(iter_vars), dtype, symbolic_vars(func))
+            dtypes = [dtype_of(iter_var.var) for iter_var in iter_vars]
+            ranges = as_range_map(gen_new_ranges, dtypes, symbolic_vars(func))
         except IndexMapError as error:
             raise self._fail(name, str(error), func) from None
         self._commit(name, annotate_buffer_access(func, title, number, mode, ranges))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from compiler.schedule.index.lambda_text import free_names
 from compiler.schedule.trace.instruction import Argument, Instruction, NoteDict, Ref, Term
 from compiler.schedule.trace.instruction_kinds import Parameter
 
@@ -61,8 +62,9 @@ def _argument(parameter: Parameter, value: Argument, names: Names) -> Iterable[s
         assert isinstance(value, tuple), "loops come in a tuple"
         return [literal(item, names) for item in value]
     text = literal(value, names)
-    if parameter.kind in ("index_map", "pad_value") and isinstance(value, str):
-        text = value
+    is_lambda = parameter.kind in ("index_map", "pad_value") and isinstance(value, str)
+    if is_lambda and not free_names(str(value)):
+        text = str(value)
     elif parameter.kind == "buffer" and isinstance(value, tuple):
         text = f"({', '.join(literal(item, names) for item in value)})"
     elif parameter.kind == "probabilities" and isinstance(value, tuple):

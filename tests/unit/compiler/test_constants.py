@@ -258,3 +258,20 @@ def test_sums_stay_in_registers_where_blocks_reach_beyond_the_end() -> None:
     out = np.full((20, 32), np.nan, "float32")
     build(sch, ONE_CORE, const_params={"A": A})(B, out)
     np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+
+
+def test_a_single_constant_may_be_copied_to_a_scalar() -> None:
+    sch = Schedule(
+        parse("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), S: T.Buffer((1,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] * S[0]
+""")
+    )
+    sch.reindex_cache_read("B", 1, "global", lambda vi: ())
+    values, result = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    build(sch, ONE_CORE, {"S": np.float32([3])})(values, result)
+    np.testing.assert_array_equal(result, values * 3)

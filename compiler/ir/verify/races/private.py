@@ -80,7 +80,7 @@ def _without_common_indices(
         for dim, index in enumerate(first.indices)
         if not is_known(index, first)
         and all(access.indices[dim] == index for access in accesses)
-        and variables_of([index]) <= outer
+        and variables_of([index]).issubset(outer)
         and not any(isinstance(node, Load) and node.buffer in stored for node in walk(index))
     }
     zero = IntImm(0)

@@ -6,7 +6,7 @@ import pytest
 
 from compiler.ir.analysis.structural import structural_equal
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.schedule_asserts import matmul_relu
+from tests.unit.compiler.schedule.schedule_asserts import matmul_relu, scheduled
 from tests.unit.compiler.schedule.trace.tiled import tiled
 
 
@@ -24,3 +24,19 @@ def test_show_prints_the_trace_and_the_program(capsys: pytest.CaptureFixture[str
     assert "sch.reorder(" in capsys.readouterr().out
     sch.show()
     assert "def main(" in capsys.readouterr().out
+
+
+def test_a_lambda_that_names_a_symbolic_size_is_printed_as_text() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
+    n = T.int32()
+    for i, j in T.grid(n, 8):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+""")
+    other = sch.copy()
+    sch.annotate_buffer_access("B", 0, "write", "lambda vi, vj: ((0, n), (vj, vj + 1))")
+    exec(sch.trace.python(), {"sch": other})
+    assert structural_equal(other.func, sch.func)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import Cast, IntImm, Load
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.schedule.tree.tree import blocks
+from compiler.script.parser import parse
 from compiler.te.value import Value
 from tests.unit.compiler.schedule.schedule_asserts import refused, scheduled
 
@@ -102,3 +104,18 @@ def main(A: T.Buffer((), "float32"), C: T.Buffer((4,), "float32")):
     sch.annotate_buffer_access("C", "A", "read", lambda v: [])
     again = Trace.from_json(sch.trace.to_json()).apply_to(scheduled(text).func)
     assert again.func.script() == sch.func.script()
+
+
+def test_ends_have_the_types_of_their_iterators() -> None:
+    """Regions of iterators of both widths are printed as they are."""
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((4, 3), "float32"), B: T.Buffer((4, 3), "float32")):
+    for i, j in T.grid(T.int64(4), 3):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+""")
+    sch.annotate_buffer_access("B", 0, "write", lambda vi, vj: ((vi, vi + 3), (-1, vj + 1)))
+    assert "T.writes(B[vi:vi + T.int64(3), -1:-1 + (vj + 2)])" in sch.func.script()
+    assert structural_equal(parse(sch.func.script()), sch.func)
