@@ -10,9 +10,11 @@ from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bijectivity import covering_sources
 from compiler.ir.arith.bounds import reach
 from compiler.ir.arith.facts import Facts
+from compiler.ir.arith.guards import conjuncts
+from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.vectors import as_ramp, shifted
 from compiler.ir.core.dtypes import is_integer
-from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.nodes import (
     BinOp,
     Compare,
@@ -27,7 +29,7 @@ from compiler.ir.core.nodes import (
     Var,
     While,
 )
-from compiler.ir.core.visit import walk, walk_stmts
+from compiler.ir.core.visit import substitute, walk, walk_stmts
 from compiler.passes.common.accesses import LoweredAccess, Span, common_path, loop_extents
 from compiler.passes.common.thread_loops import is_thread
 from compiler.passes.common.written_points import covers_points
@@ -59,6 +61,8 @@ def _is_covered(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int
     sure: dict[int, list[LoweredAccess]] = {}
     for store in stores:
         common = depth if load.is_of_threads else max(depth, len(common_path([store, load])))
+        if _mirrors(store, load, common):
+            return True
         if _is_surely_run(store, load, common, frozenset()):
             sure.setdefault(common, []).append(store)
         elif common > depth:
@@ -323,11 +327,10 @@ def _is_surely_run(
     for condition in of_load:
         if inner.isdisjoint(walk(condition)):
             facts = facts.assuming(condition)
-    is_alike = _is_alike(store, load)
     rest = [
         condition
         for condition in conditions
-        if not (condition in of_load and (is_alike or inner.isdisjoint(walk(condition))))
+        if not (condition in of_load and inner.isdisjoint(walk(condition)))
         and not _holds(condition, facts)
     ]
     if rest:
@@ -341,9 +344,40 @@ def _is_surely_run(
     )
 
 
-def _is_alike(store: LoweredAccess, load: LoweredAccess) -> bool:
-    """Return whether two accesses have the same indices, in loops of the same extents."""
-    return store.indices == load.indices and store.extents == load.extents
+def _mirrors(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
+    """Return whether a load reads what a store wrote at the same point of loops like its own.
+
+    That holds for any indices and conditions: they are the same but for the names of loops.
+    """
+    if any(isinstance(node, While) for node in store.path[depth:]):
+        return False
+    own, others = _indexing_loops(store, depth), _indexing_loops(load, depth)
+    if len(own) != len(others):
+        return False
+    if any(store.extents[a] != load.extents[b] for a, b in zip(own, others, strict=True)):
+        return False
+    names = dict(zip(own, others, strict=True))
+    for index, read in zip(store.indices, load.indices, strict=True):
+        renamed = substitute(index, names)
+        if renamed != read and not _is_same(renamed, read, load):
+            return False
+    of_load = {part for c in load.conditions(depth) for part in conjuncts(c)}
+    of_store = (part for c in store.conditions(depth) for part in conjuncts(c))
+    return all(substitute(part, names) in of_load for part in of_store)
+
+
+def _indexing_loops(access: LoweredAccess, depth: int) -> list[Var]:
+    """Return the loops inside a scope that move the indices of an access."""
+    used = set[Var]().union(*map(_variables, access.indices))
+    return [n.var for n in access.path[depth:] if isinstance(n, For) and n.var in used]
+
+
+def _is_same(a: Expr, b: Expr, access: LoweredAccess) -> bool:
+    """Return whether two indices of one access are the same number in any iteration."""
+    if lanes_of(a) > 1 or lanes_of(b) > 1:
+        return False
+    difference = normal(a, access.extents) - normal(b, access.extents)
+    return not difference.terms and not difference.const
 
 
 def _holds(condition: Expr, facts: Facts) -> bool:

@@ -137,7 +137,7 @@ def _loops(path: Sequence[Stmt]) -> list[Var]:
 
 
 def _conditions(access: LoweredAccess, depth: int) -> list[Expr]:
-    """Return the conditions of an access; those of a load alone that limit its indices.
+    """Return the conditions of an access; of a load those that limit its indices.
 
     Without one of its conditions, a load only reads more.
     """
@@ -145,7 +145,7 @@ def _conditions(access: LoweredAccess, depth: int) -> list[Expr]:
     if access.is_store:
         return parts
     indexing = set[Var]().union(*map(_variables, access.indices))
-    return [part for part in parts if _variables(part) <= indexing]
+    return [part for part in parts if not indexing.isdisjoint(_variables(part))]
 
 
 def _used(access: LoweredAccess, depth: int) -> set[Var]:

@@ -273,5 +273,5 @@ def main(A: T.Buffer((4,), "float32"), S: T.Buffer((1,), "float32"), B: T.Buffer
     )
     sch.reindex_cache_read("B", 1, "global", lambda vi: ())
     values, result = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
-    build(sch, ONE_CORE, {"S": np.float32([3])})(values, result)
+    build(sch, ONE_CORE, {"S": np.full(1, 3, np.float32)})(values, result)
     np.testing.assert_array_equal(result, values * 3)
