@@ -114,7 +114,7 @@ def test_panels_share_rows_if_they_leave_enough_blocks(
     columns: int, cores: int, panels: int
 ) -> None:
     space = design_space(Task(ops.dense_int4(16, columns, 256, 128), level(4, cores)))
-    programs = [space.sketches[index].trace.as_python() for index in grouped(space)]
+    programs = ["\n".join(space.sketches[n].trace.as_python()) for n in grouped(space)]
     assert programs
     assert all(f"[None, {panels}, " in program for program in programs)
 
