@@ -42,13 +42,13 @@ def interleave_loops(stmt: Stmt) -> Stmt:
     if not isinstance(new, Seq):
         return new
     stmts = list(new.stmts)
-    for place in range(len(stmts) - 2, -1, -1):
-        moved = _requested(stmts[place])
-        if moved is None or not _are_independent(moved, stmts[place + 1]):
+    for position in range(len(stmts) - 2, -1, -1):
+        moved = _requested(stmts[position])
+        if moved is None or not _are_independent(moved, stmts[position + 1]):
             continue
-        joined = _joined(moved, stmts[place + 1])
+        joined = _joined(moved, stmts[position + 1])
         if joined is not None:
-            stmts[place : place + 2] = [joined]
+            stmts[position : position + 2] = [joined]
     return seq(*stmts)
 
 
@@ -83,8 +83,8 @@ def _accesses(stmt: Stmt) -> dict[Var, list[_Access]]:
 
 def _differ(first: _Access, second: _Access) -> bool:
     """Return whether two accesses are to different versions of a buffer, as pipelines have them."""
-    match first.indices[0], second.indices[0]:
-        case BinOp("%", lhs, IntImm(count)), BinOp("%", rhs, IntImm(other)) if count == other:
+    match first.indices[:1], second.indices[:1]:
+        case (BinOp("%", lhs, IntImm(count)),), (BinOp("%", rhs, IntImm(other)),) if count == other:
             distance = affine(lhs) - affine(rhs)
             is_alike = first.buffer == second.buffer
             return is_alike and not distance.terms and distance.const % count != 0
@@ -99,10 +99,10 @@ def _joined(moved: For, stmt: Stmt) -> Stmt | None:
             joined = _joined(moved, body)
             return None if joined is None else Allocate(buffer, joined)
         case Seq(stmts):
-            for place, child in enumerate(stmts):
+            for position, child in enumerate(stmts):
                 joined = _joined(moved, child)
                 if joined is not None:
-                    return Seq((*stmts[:place], joined, *stmts[place + 1 :]))
+                    return Seq((*stmts[:position], joined, *stmts[position + 1 :]))
             return None
         case For(var, IntImm(count), body, "serial") if count > 1:
             assert isinstance(moved.extent, IntImm), "`_requested` checked it"
