@@ -56,7 +56,8 @@ def _requested(stmt: Stmt) -> For | None:
     """Return a statement if it is a loop with the annotation, perhaps in loops of one iteration."""
     while isinstance(stmt, For):
         if any(key == KEY for key, _ in stmt.annotations):
-            return stmt if isinstance(stmt.extent, IntImm) else None
+            is_plain = stmt.kind in ("serial", "unrolled", "vectorized")
+            return stmt if is_plain and isinstance(stmt.extent, IntImm) else None
         if stmt.extent != IntImm(1):
             return None
         stmt = substitute(stmt.body, {stmt.var: IntImm(0)})
