@@ -27,6 +27,7 @@ from compiler.passes.cpu.drop_guards import drop_guards
 from compiler.passes.cpu.fill_vectors import fill_vectors
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
+from compiler.passes.cpu.interleave_loops import interleave_loops
 from compiler.passes.cpu.partial_tiles import split_partial_tiles
 from compiler.passes.cpu.position_in_lanes import position_in_lanes
 from compiler.passes.cpu.promote_accumulators import promote_accumulators
@@ -107,7 +108,7 @@ def _improved(stmt: Stmt, target: CpuTarget) -> Stmt:
     stmt = drop_guards(bound_loops(split_partial_tiles(stmt)))
     stmt = fill_vectors(stmt, target.vector_bits)
     stmt = scan_in_lanes(stmt, target.vector_bits)
-    stmt = reduce_in_lanes(position_in_lanes(stmt))
+    stmt = interleave_loops(reduce_in_lanes(position_in_lanes(stmt)))
     stmt = promote_accumulators(stmt, register_file_bytes)
     unswitched = unswitch_guards(unswitch_paddings(stmt))
     if unswitched is not stmt:

@@ -109,6 +109,7 @@ PRIMITIVES = {
     "annotate_buffer_tile": "annotate",
     "annotate_double_buffer": "annotate",
     "annotate_dynamic_partition": "annotate",
+    "annotate_interleave": "annotate",
     "annotate_reduce_in_lanes": "annotate",
     "annotate_software_pipeline": "annotate",
     "bind_anywhere": "bind",

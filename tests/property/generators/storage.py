@@ -257,6 +257,13 @@ def annotate_reduce_in_lanes(draw: Draw) -> None:
 
 
 @step
+def annotate_interleave(draw: Draw) -> None:
+    """Run a loop in the iterations of the loop after it."""
+    loop = draw.loop(lambda place: place.loop.kind in ("serial", "vectorized"))
+    draw.schedule.annotate(loop, "interleave", 1)
+
+
+@step
 def annotate_dynamic_partition(draw: Draw) -> None:
     """Let the threads of a parallel loop fetch a few iterations at a time."""
     loop = draw.loop(lambda place: place.loop.kind == "parallel")

@@ -26,6 +26,7 @@ from compiler.backends.cpu.codegen.operations.strided_loads import is_strided, s
 from compiler.backends.cpu.codegen.text.instructions import (
     GroupPart,
     Instructions,
+    LoadedElement,
     RegisterValue,
 )
 from compiler.backends.cpu.codegen.text.types import (
@@ -38,6 +39,9 @@ from compiler.backends.cpu.codegen.text.types import (
 from compiler.ir.arith.inside import are_inside
 from compiler.ir.core.dtypes import DType, is_integer, is_narrow_float, size_bytes
 from compiler.ir.core.nodes import Buffer, Expr
+
+_MAX_NARROW = 2
+"""The bytes of an element of a dot product, at most."""
 
 
 class Loads:
@@ -78,6 +82,11 @@ class Loads:
         if name is None:
             name = self._load_part(buffer, address, lanes, mask)
             loads[key] = name = name or self._load_lanes(buffer.dtype, address, lanes, mask)
+            if lanes == 1 and address.base is not None and size_bytes(buffer.dtype) <= _MAX_NARROW:
+                offset = address.constant * size_bytes(buffer.dtype)
+                self._instructions.elements[name] = LoadedElement(
+                    buffer.data, key, address.pointer, address.base.name, offset
+                )
         value = RegisterValue(name, len(levels) - 1, lanes)
         if buffer.dtype == "bool":
             return self._instructions.icmp("ne", "i8", value, RegisterValue("0", 0))

@@ -28,10 +28,13 @@ from compiler.backends.cpu.codegen.text.instructions import (
     RegisterValue,
 )
 from compiler.backends.cpu.codegen.text.types import splat, vector
+from compiler.ir.core.dtypes import DType
 
 _OFFSET = "-128"
 """The byte that changes signed bytes to unsigned ones, and unsigned to signed, by `xor`."""
 _ZERO = RegisterValue("0", 0)
+_WORDS: dict[str, DType] = {"i16": "uint16", "i32": "uint32"}
+"""The types of integers that hold the elements of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +262,10 @@ class DotProducts:
         return first.groups if parts == expected else None
 
     def _word(self, values: list[RegisterValue], size: int, word: str) -> RegisterValue:
-        """Return scalars as parts of one integer, the lowest first.
-
-        LLVM turns loads of neighbours that are combined so into a single load.
-        """
+        """Return scalars as parts of one integer, the lowest first."""
+        loaded = self._loaded_word(values, size, word)
+        if loaded is not None:
+            return loaded
         result = self._instructions.cast("zext", f"i{size}", word, values[0])
         for position, value in enumerate(values[1:], 1):
             part = self._instructions.cast("zext", f"i{size}", word, value)
@@ -271,6 +274,31 @@ class DotProducts:
             )
             result = self._instructions.binary("or", word, result, part)
         return result
+
+    def _loaded_word(
+        self, values: list[RegisterValue], size: int, word: str
+    ) -> RegisterValue | None:
+        """Return scalars that are neighbours in memory, loaded at once; None if they are not.
+
+        LLVM would join their loads, but not if windows overlap, such as those of a convolution in
+        steps of two: it loads each element of several groups once, and shifts them together. CPUs
+        with dot products have the lowest byte of an integer first.
+        """
+        builder = self._instructions.builder
+        elements = [self._instructions.elements.get(value.name) for value in values]
+        first = elements[0]
+        if first is None:
+            return None
+        loads = builder.innermost.loads.get(first.storage, {})
+        for position, (element, value) in enumerate(zip(elements, values, strict=True)):
+            if element is None or loads.get(element.key) != value.name:
+                return None  # a store may have changed it since
+            if (element.base, element.offset) != (first.base, first.offset + position * size // 8):
+                return None
+        key = (first.key[0], 1, None, _WORDS[word])
+        if key not in loads:
+            loads[key] = builder.emit(f"load {word}, ptr {first.pointer.name}, align {size // 8}")
+        return RegisterValue(loads[key], builder.depth)
 
     def _zipped(self, a: RegisterValue, b: RegisterValue, size: int) -> RegisterValue:
         """Return the lanes of two vectors, interleaved."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from compiler.backends.cpu.codegen.text.builder import CodeBuilder
+from compiler.backends.cpu.codegen.text.builder import CodeBuilder, LoadKey
 from compiler.backends.cpu.codegen.text.types import splat, type_suffix, vector
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.frozen import frozen
+from compiler.ir.core.nodes import Var
 
 
 @frozen
@@ -54,6 +55,24 @@ class GroupPart:
     size: int
 
 
+@frozen
+class LoadedElement:
+    """An integer that was loaded alone.
+
+    Attributes:
+        storage: Its buffer.
+        key: The key of the load among those of its level.
+        pointer: Its address.
+        base: The pointer that the address is `offset` bytes from.
+    """
+
+    storage: Var
+    key: LoadKey
+    pointer: RegisterValue
+    base: str
+    offset: int
+
+
 class Instructions:
     """Emits instructions of one function.
 
@@ -63,6 +82,7 @@ class Instructions:
         widened_from: By the name of a wider integer, the narrow one that it was widened from.
         narrow_floats: By the name of a float32, the narrow float that it was widened from.
         parts: By the name of a vector, the groups of neighbours that it was taken out of.
+        elements: By the name of a narrow integer, where it was loaded from.
         broadcasts: By the name of a scalar, a cheaper way to copy it into a number of lanes.
     """
 
@@ -73,6 +93,7 @@ class Instructions:
         self.widened_from: dict[str, NarrowInteger] = {}
         self.narrow_floats: dict[str, NarrowFloat] = {}
         self.parts: dict[str, GroupPart] = {}
+        self.elements: dict[str, LoadedElement] = {}
         self.broadcasts: dict[str, Callable[[int], RegisterValue]] = {}
 
     def emit_once(self, text: str, level: int, lanes: int = 1) -> RegisterValue:

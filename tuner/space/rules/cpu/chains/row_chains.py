@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from compiler.ir.core.nodes import BlockRealize
+from compiler.passes.cpu.interleave_loops import KEY as INTERLEAVE_KEY
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
@@ -25,6 +26,9 @@ STEPS = (1, 2, 4)
 """Unrolled steps of a reduction: fewer loop instructions against longer code. Chosen."""
 PIECES = (1, 2, 4, 8)
 """Options for the vectors that an elementwise block computes in a step. Chosen."""
+_ROW_BYTES = 1 << 16
+"""A larger operand is no row that stays in the caches, such as the weights of a layer norm. Chosen.
+"""
 _OUTER, _TILE, _INNER, _REGISTERS = 0, 3, 4, 6
 
 
@@ -68,7 +72,35 @@ class RowChains:
             _RowScheduler(fork, chain).run()
         except ScheduleError:
             return [draft]
-        return [fork, *constant_row_forks(draft)]
+        return [fork, *_read_ahead(draft, chain), *constant_row_forks(draft)]
+
+
+def _read_ahead(draft: SketchBuilder, chain: RowChain) -> list[SketchBuilder]:
+    """Return a fork that reads each row while it computes with the one before, if that may pay.
+
+        added[0] = A[0] + R[0]
+        for i in ...:
+            total = sum(added[i % 2])
+            for j0 in ...:
+                spread += (added[i % 2, j0 ...] - mean) ** 2
+                added[(i + 1) % 2, j0 ...] = A[i + 1, j0 ...] + R[i + 1, j0 ...]
+            B[i] = ...
+
+    Rows come from a cache beyond the second. A core runs few instructions ahead: without this, it
+    waits for a row, and then computes. Pipelined loops are serial, so that it is for one core.
+    """
+    first, sink = chain.blocks[0], chain.blocks[-1]
+    moved = [access for access in (*first.reads, sink.write) if access.size_bytes > _ROW_BYTES]
+    is_far = sum(access.size_bytes for access in moved) > draft.cpu.l2_bytes
+    is_read_first = not first.is_reduction and first is not sink and bool(chain.rows.of[first.name])
+    if chain.is_across or not is_far or not is_read_first or draft.target.num_cores > 1:
+        return []
+    fork = draft.fork("rows_ahead")
+    try:
+        _RowScheduler(fork, chain, reads_ahead=True).run()
+    except ScheduleError:
+        return []
+    return [fork]
 
 
 @dataclass
@@ -77,6 +109,7 @@ class _RowScheduler:
 
     draft: SketchBuilder
     chain: RowChain
+    reads_ahead: bool = False
     depth: int = 0
     row: int = -1
     row_column: int | None = None
@@ -92,7 +125,8 @@ class _RowScheduler:
         self._place()
         if not self.chain.is_across:
             self._choose_lanes()
-            self._choose_pieces()
+            if not self.reads_ahead:
+                self._choose_pieces()
         for block in self.chain.blocks:
             if block.is_reduction:
                 self._expand_reduction(block)
@@ -108,6 +142,19 @@ class _RowScheduler:
             init = self.draft.schedule.decompose_reduction(update, loop)
             self._expand_init(init)
             self.draft.scheduled |= {self.draft.block_name(init), self.draft.block_name(update)}
+        if self.reads_ahead:
+            self._read_ahead()
+
+    def _read_ahead(self) -> None:
+        """Run the first block one iteration ahead, in the loop of the last reduction."""
+        schedule, blocks = self.draft.schedule, self.chain.blocks
+        # A reduction is two statements: its start, and the loop.
+        steps = [block for block in blocks[1:] for _ in range(1 + block.is_reduction)]
+        last = max(n for n, block in enumerate(steps) if block.is_reduction)
+        places = [n + (n >= last) for n in range(len(steps))]
+        schedule.annotate(self.around[-1], "software_pipeline_stage", [0] + [1] * len(steps))
+        schedule.annotate(self.around[-1], "software_pipeline_order", [last, *places])
+        schedule.annotate(self.draft.loops(blocks[0].name)[-1], INTERLEAVE_KEY, 1)
 
     def _place(self) -> None:
         sink = self.chain.blocks[-1]
@@ -126,8 +173,10 @@ class _RowScheduler:
             extents = [sink.axes[row].extent for row in rows]
             self.row = max((i for i, extent in enumerate(extents) if extent > 1), default=-1)
             extent = extents[self.row]
-            sizes = padded_sizes(extent, range(1, min(MAX_ROWS, extent) + 1))
-            size, self.row_column = self.draft.cut(extent, sizes)
+            size: int | ExprRV = 1
+            if not self.reads_ahead:
+                sizes = padded_sizes(extent, range(1, min(MAX_ROWS, extent) + 1))
+                size, self.row_column = self.draft.cut(extent, sizes)
             outer, tile = schedule.split(loops[rows[self.row]], [None, size])
         self.around = [*(loops[row] for row in rows if row != rows[self.row]), outer]
         inner = [loop for index, loop in enumerate(loops) if index not in rows]

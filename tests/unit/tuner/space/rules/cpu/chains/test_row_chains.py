@@ -11,7 +11,7 @@ from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.ops import tensors
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.target.target import Target
-from tests.targets import here, level
+from tests.targets import here, level, runs_here
 from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.analysis.block_facts import block_facts, sites
 from tuner.space.analysis.row_axes import row_axes
@@ -169,3 +169,27 @@ def test_products_of_both_axes_are_no_chain_of_rows() -> None:
     space = space_of(te.create_prim_func([x, gate, up, swiglu]), level(3))
     assert space.sketches
     assert all(sketch.name != "columns" for sketch in space.sketches)
+
+
+def ahead(space: SketchSpace) -> list[int]:
+    return [n for n, sketch in enumerate(space.sketches) if sketch.name == "rows_ahead"]
+
+
+@runs_here(3)
+def test_rows_of_a_distant_cache_are_read_ahead() -> None:
+    func = ops.layer_norm(97, 768, residual=True)
+    space = design_space(Task(func, level(3)))
+    assert ahead(space)
+    check_candidates(func, space, ahead(space), each=2)
+
+
+@pytest.mark.parametrize(
+    ("func", "cores"),
+    [
+        (ops.layer_norm(24, 768, residual=True), 1),  # fits the second-level cache
+        (ops.layer_norm(197, 768), 1),  # the first block reduces
+        (ops.layer_norm(197, 768, residual=True), 4),  # pipelined loops are serial
+    ],
+)
+def test_other_rows_are_not_read_ahead(func: PrimFunc, cores: int) -> None:
+    assert not ahead(design_space(Task(func, level(3, cores))))

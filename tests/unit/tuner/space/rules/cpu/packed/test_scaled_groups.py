@@ -40,6 +40,7 @@ def grouped(space: SketchSpace) -> list[int]:
         ops.dense_int4(6, 64, 64, 32, zero_point=True),
         ops.dense_int4(5, 17, 96, 48),
         ops.dense_int4(3, 5, 64, 32, zero_point=True),
+        ops.dense_int4(4, 512, 32, 16, "bfloat16", zero_point=True),
     ],
 )
 def test_every_candidate_is_correct(func: PrimFunc) -> None:
@@ -104,6 +105,18 @@ def test_weights_for_rows_of_float32_are_converted_once_for_all_rows() -> None:
     conversions, products = (len(re.findall(name, text)) for name in ("vcvtdq2ps", "vfmadd"))
     assert 0 < 4 * conversions <= products
     assert not re.search(r"\b(vpgather\w+|vpinsr\w|vpunpck\w+|vpermt2w)\b", text), text
+
+
+@pytest.mark.parametrize(
+    ("columns", "cores", "panels"), [(4096, 1, 2), (4096, 16, 1), (4064, 1, 1), (64, 1, 1)]
+)
+def test_panels_share_rows_if_they_leave_enough_blocks(
+    columns: int, cores: int, panels: int
+) -> None:
+    space = design_space(Task(ops.dense_int4(16, columns, 256, 128), level(4, cores)))
+    programs = ["\n".join(space.sketches[n].trace.as_python()) for n in grouped(space)]
+    assert programs
+    assert all(f"[None, {panels}, " in program for program in programs)
 
 
 def test_tiles_of_columns_divide_them_if_some_do() -> None:
