@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session, lazyload, load_only
+from sqlalchemy.orm import Session, lazyload
 
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
@@ -28,15 +28,25 @@ LEASE_SECS = 30.0
 that a short hang loses no job. Chosen.
 """
 
-_WITHOUT_RELATED = tuple(map(lazyload, (JobRow.baselines, JobRow.finals, JobRow.webhook_row)))
-"""Rows that are changed for each trial: what belongs to them is read only if it is used."""
-_OF_TRIALS = load_only(
-    *(JobRow.state, JobRow.lease_owner, JobRow.active_secs, JobRow.active_at, JobRow.workload_key),
-    *(JobRow.target, JobRow.group_id, JobRow.fruitless_claims, JobRow.crashes, JobRow.retry_at),
-    *(JobRow.progress_at, JobRow.num_measured, JobRow.best_secs, JobRow.best_low_secs),
-    *(JobRow.best_high_secs, JobRow.default_secs, JobRow.progress),
-)
-"""The columns that trials change or read: the others are read only if they are used."""
+
+class Leased(Protocol):
+    """A row of a job, or some of its columns as plain values."""
+
+    @property
+    def state(self) -> JobState:
+        """The state of the job."""
+        ...
+
+    @property
+    def lease_owner(self) -> str | None:
+        """Who owns the job, as text; None if nobody does."""
+        ...
+
+
+LeasedT = TypeVar("LeasedT", bound=Leased)
+
+WITHOUT_RELATED = tuple(map(lazyload, (JobRow.baselines, JobRow.finals, JobRow.webhook_row)))
+"""Rows that are changed often: what belongs to them is read only if it is used."""
 
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
@@ -45,19 +55,13 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     Raises:
         LeaseLostError: If `owner` does not hold the lease.
     """
-    stored_row = session.get(JobRow, job_id, options=_WITHOUT_RELATED, with_for_update=True)
+    stored_row = session.get(JobRow, job_id, options=WITHOUT_RELATED, with_for_update=True)
     row = require(stored_row, job_id, owner)
     row.count_time(shared_now(session))
     return row
 
 
-def lock(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobRow]:
-    """Return those jobs that exist, locked, with the columns that trials change or read."""
-    query = select(JobRow).where(JobRow.id.in_(job_ids)).options(*_WITHOUT_RELATED, _OF_TRIALS)
-    return {row.id: row for row in session.scalars(query.with_for_update())}
-
-
-def require(row: JobRow | None, job_id: UUID, owner: Owner | str | None) -> JobRow:
+def require(row: LeasedT | None, job_id: UUID, owner: Owner | str | None) -> LeasedT:
     """Return a locked job if it exists, and `owner` holds its lease, unless that is None.
 
     Raises:
@@ -78,7 +82,7 @@ def renew(
 ) -> set[UUID]:
     """Extend the leases of jobs by their owners; return the jobs that their owners have lost."""
     rows = session.scalars(
-        select(JobRow).where(JobRow.id.in_(owners)).options(*_WITHOUT_RELATED).with_for_update()
+        select(JobRow).where(JobRow.id.in_(owners)).options(*WITHOUT_RELATED).with_for_update()
     )
     now = shared_now(session)
     lost = set(owners)
@@ -155,7 +159,7 @@ def is_free(row: Any, now: datetime, free_locks: Collection[int] = ()) -> bool:
     return row.lease_until < now or owner.lock in free_locks or owner.is_gone()
 
 
-def _is_owned(row: JobRow, owner: str) -> bool:
+def _is_owned(row: Leased, owner: str) -> bool:
     return row.state is JobState.RUNNING and row.lease_owner == owner
 
 
