@@ -14,8 +14,7 @@ import structlog
 
 from compiler.user_cache import default_directory
 from service.common.errors import ServeError
-from service.processes.coordinator_thread import CoordinatorThread
-from service.processes.serve import STOP_SECS
+from service.processes.coordinator_thread import STOP_SECS, CoordinatorThread
 from service.store.database.database import open_database
 from tuner.space import stored_spaces
 from workers.engine.engine import ClusterAddress
