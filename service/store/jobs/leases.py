@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -28,23 +28,6 @@ LEASE_SECS = 30.0
 that a short hang loses no job. Chosen.
 """
 
-
-class Leased(Protocol):
-    """A row of a job, or some of its columns as plain values."""
-
-    @property
-    def state(self) -> JobState:
-        """The state of the job."""
-        ...
-
-    @property
-    def lease_owner(self) -> str | None:
-        """Who owns the job, as text; None if nobody does."""
-        ...
-
-
-LeasedT = TypeVar("LeasedT", bound=Leased)
-
 WITHOUT_RELATED = tuple(map(lazyload, (JobRow.baselines, JobRow.finals, JobRow.webhook_row)))
 """Rows that are changed often: what belongs to them is read only if it is used."""
 
@@ -61,8 +44,8 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     return row
 
 
-def require(row: LeasedT | None, job_id: UUID, owner: Owner | str | None) -> LeasedT:
-    """Return a locked job if it exists, and `owner` holds its lease, unless that is None.
+def require(row: JobRow | None, job_id: UUID, owner: str) -> JobRow:
+    """Return a locked job if it exists, and `owner` holds its lease.
 
     Raises:
         ServiceNotFoundError: If the job does not exist.
@@ -70,11 +53,22 @@ def require(row: LeasedT | None, job_id: UUID, owner: Owner | str | None) -> Lea
     """
     if row is None:
         raise ServiceNotFoundError(f"no job {job_id}")
-    if owner is not None and not _is_owned(row, str(owner)):
-        raise LeaseLostError(
-            f"job {job_id} is {row.state}, owned by {row.lease_owner}, not by {owner}"
-        )
+    require_owner(job_id, row.state, row.lease_owner, owner)
     return row
+
+
+def require_owner(job_id: UUID, state: JobState, lease_owner: str | None, owner: str) -> None:
+    """Refuse an owner that does not hold the lease of a job.
+
+    Args:
+        state: The state of the job.
+        lease_owner: Who holds its lease; None without one.
+
+    Raises:
+        LeaseLostError: If that is not `owner`, or the job does not run.
+    """
+    if state is not JobState.RUNNING or lease_owner != owner:
+        raise LeaseLostError(f"job {job_id} is {state}, owned by {lease_owner}, not by {owner}")
 
 
 def renew(
@@ -159,7 +153,7 @@ def is_free(row: Any, now: datetime, free_locks: Collection[int] = ()) -> bool:
     return row.lease_until < now or owner.lock in free_locks or owner.is_gone()
 
 
-def _is_owned(row: Leased, owner: str) -> bool:
+def _is_owned(row: JobRow, owner: str) -> bool:
     return row.state is JobState.RUNNING and row.lease_owner == owner
 
 

@@ -119,8 +119,11 @@ class _StoredKeys:
         self.numbers, self.keys = numbers, keys
 
 
-def _require_owner(counters: JobCounters | None, trials: NewTrials) -> None:
-    job = leases.require(counters, trials.job_id, trials.owner)
+def _require_owner(job: JobCounters | None, trials: NewTrials) -> None:
+    if job is None:
+        raise ServiceNotFoundError(f"no job {trials.job_id}")
+    if trials.owner is not None:
+        leases.require_owner(job.id, job.state, job.lease_owner, str(trials.owner))
     assert job.task == (trials.task.workload_key, trials.task.target.name)
 
 
