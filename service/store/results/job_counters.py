@@ -101,8 +101,8 @@ class JobCounters:
 _READ = tuple(field.name for field in fields(JobCounters) if field.name != "is_improved")
 _COUNTED = ("id", "active_secs", "active_at", "progress_at", "num_measured", "default_secs")
 """The columns that change with each trial."""
-_IMPROVED = ("id", "best_secs", "progress")
-"""Those that change with the best time, which is seldom; `progress` is long."""
+_IMPROVED = (*_COUNTED, "best_secs", "progress")
+"""The same if the best time changed, which is seldom; `progress` is long."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,11 @@ def read(session: Session, job_ids: Collection[UUID]) -> Read:
 
 
 def write(session: Session, jobs: Collection[JobCounters]) -> None:
-    """Store the changed counters of jobs."""
+    """Store the changed counters of jobs; each row is written once."""
     table: Any = JobRow.__table__
-    update_rows(session, table, "id", [_columns(job, _COUNTED) for job in jobs])
-    if improved := [_columns(job, _IMPROVED) for job in jobs if job.is_improved]:
-        update_rows(session, table, "id", improved)
+    for is_improved, names in ((False, _COUNTED), (True, _IMPROVED)):
+        if rows := [_columns(job, names) for job in jobs if job.is_improved is is_improved]:
+            update_rows(session, table, "id", rows)
 
 
 def _columns(job: JobCounters, names: Collection[str]) -> dict[str, Any]:
