@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
+STOP_SECS = 5.0
+"""Time limit of a stop for the current trial. A job that is not returned by then resumes too.
+Chosen.
+"""
 _PUT_BACK_SECS = 3.0
 """Time for the return of jobs to the queue before the process ends. Chosen."""
 

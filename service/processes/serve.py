@@ -28,7 +28,7 @@ from service.http.limits.http_protocol import limited
 from service.http.pages import HOW_TO_BUILD, is_built
 from service.http.rate_limit import DEFAULT_PER_SEC
 from service.processes.cluster_sessions import ClusterSessions
-from service.processes.coordinator_thread import CoordinatorThread
+from service.processes.coordinator_thread import STOP_SECS, CoordinatorThread
 from service.processes.external_coordinator import ExternalCoordinator
 from service.store import cache_entries, tokens
 from service.store.database.database import Database, open_database
@@ -38,11 +38,6 @@ from workers.logs import configure_logs
 from workers.startup_objects import keep_startup_objects
 
 _log = structlog.get_logger()
-
-STOP_SECS = 5.0
-"""Time limit of a stop for the current trial. A job that is not returned by then resumes too.
-Chosen.
-"""
 
 
 def _print_url(url: str) -> None:

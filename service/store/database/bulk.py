@@ -7,8 +7,10 @@ element by regular expressions, which took a third of a busy coordinator's proce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import JSON, Column, Float, String, Table, bindparam
 from sqlalchemy.engine import Dialect
@@ -16,8 +18,22 @@ from sqlalchemy.orm import Session
 
 from service.store.database.base import json_text
 
+ItemT = TypeVar("ItemT")
+
+_MAX_STATEMENTS = 64
+"""Texts of statements that are kept: a few for each of some tables. Chosen."""
+
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 """Rows by the names of their columns; all have the same ones."""
+
+
+def padded(values: Collection[ItemT]) -> list[ItemT]:
+    """Return values, the last one repeated up to a power of two, for `IN` with many parameters.
+
+    Few lengths make few texts of a statement, each of which the server prepares once.
+    """
+    items = list(values)
+    return items + items[-1:] * ((1 << (len(items) - 1).bit_length()) - len(items))
 
 
 def insert_rows(session: Session, table: Table, rows: Rows) -> None:
@@ -26,12 +42,8 @@ def insert_rows(session: Session, table: Table, rows: Rows) -> None:
     if connection.dialect.name != "postgresql":
         connection.execute(table.insert(), list(rows))
         return
-    columns = [table.c[name] for name in rows[0]]
-    connection.exec_driver_sql(
-        f"INSERT INTO {table.name} ({_names(columns)})"
-        f" SELECT * FROM {_arrays(columns, connection.dialect)}",
-        _values(columns, rows, connection.dialect),
-    )
+    statement = _insertion(table, tuple(rows[0]), connection.dialect)
+    connection.exec_driver_sql(statement.text, statement.values(rows))
 
 
 def update_rows(session: Session, table: Table, key: str, rows: Rows) -> None:
@@ -41,22 +53,59 @@ def update_rows(session: Session, table: Table, key: str, rows: Rows) -> None:
         key: The name of the column that identifies a row.
     """
     connection = session.connection()
-    columns = [table.c[name] for name in rows[0]]
-    changed = [column for column in columns if column.name != key]
     if connection.dialect.name != "postgresql":
+        changed = [name for name in rows[0] if name != key]
         statement = table.update().where(table.c[key] == bindparam("key_"))
-        values: dict[str, Any] = {column.name: bindparam(column.name) for column in changed}
+        values: dict[str, Any] = {table.c[name].name: bindparam(name) for name in changed}
         connection.execute(
             statement.values(values), [{"key_": row[key], **_without(row, key)} for row in rows]
         )
         return
+    update = _update(table, key, tuple(rows[0]), connection.dialect)
+    connection.exec_driver_sql(update.text, update.values(rows))
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A statement for many rows on PostgreSQL; `columns` convert the values of each column."""
+
+    text: str
+    columns: Mapping[str, Callable[[Any], Any]]
+
+    def values(self, rows: Rows) -> dict[str, str]:
+        """Return the parameters: the literal of an array for each column."""
+        return {
+            name: array_literal(
+                [None if (value := row[name]) is None else convert(value) for row in rows]
+            )
+            for name, convert in self.columns.items()
+        }
+
+
+@lru_cache(_MAX_STATEMENTS)
+def _insertion(table: Table, names: tuple[str, ...], dialect: Dialect) -> _Statement:
+    columns = [table.c[name] for name in names]
+    text = f"INSERT INTO {table.name} ({_names(columns)}) SELECT * FROM {_arrays(columns, dialect)}"
+    return _Statement(text, _converters(columns, dialect))
+
+
+@lru_cache(_MAX_STATEMENTS)
+def _update(table: Table, key: str, names: tuple[str, ...], dialect: Dialect) -> _Statement:
+    columns = [table.c[name] for name in names]
+    changed = [column for column in columns if column.name != key]
     settings = ", ".join(f"{column.name} = new.{column.name}" for column in changed)
-    connection.exec_driver_sql(
+    text = (
         f"UPDATE {table.name} SET {settings}"
-        f" FROM {_arrays(columns, connection.dialect)} AS new ({_names(columns)})"
-        f" WHERE {table.name}.{key} = new.{key}",
-        _values(columns, rows, connection.dialect),
+        f" FROM {_arrays(columns, dialect)} AS new ({_names(columns)})"
+        f" WHERE {table.name}.{key} = new.{key}"
     )
+    return _Statement(text, _converters(columns, dialect))
+
+
+def _converters(
+    columns: Sequence[Column[Any]], dialect: Dialect
+) -> dict[str, Callable[[Any], Any]]:
+    return {column.name: _converter(column, dialect) for column in columns}
 
 
 def _without(row: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -81,26 +130,18 @@ def _is_text(column: Column[Any]) -> bool:
     return isinstance(column.type, String)
 
 
-def _values(columns: Sequence[Column[Any]], rows: Rows, dialect: Dialect) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for column in columns:
-        convert = _converter(column, dialect)
-        values[column.name] = array_literal(
-            None if (value := row[column.name]) is None else convert(value) for row in rows
-        )
-    return values
-
-
 def array_literal(values: Iterable[Any]) -> str:
     """Return the literal of an array of PostgreSQL: of texts, or of values as `str` writes them."""
-    return f"{{{','.join(map(_element, values))}}}"
-
-
-def _element(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+    elements = [
+        "NULL"
+        if value is None
+        # Numbers need no quotes; most values are numbers.
+        else str(value)
+        if isinstance(value, int | float)
+        else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+        for value in values
+    ]
+    return f"{{{','.join(elements)}}}"
 
 
 def _converter(column: Column[Any], dialect: Dialect) -> Callable[[Any], Any]:

@@ -116,6 +116,9 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
             connect_args=_connection_settings(busy_timeout_secs),
             pool_size=_NUM_KEPT,
             max_overflow=_MAX_CONNECTIONS - _NUM_KEPT,
+            # The connection that was used last has the statements prepared, and its server's
+            # process is in the caches of the processor.
+            pool_use_lifo=True,
             json_serializer=json_text,
             pool_pre_ping=True,  # the server may have been restarted
         )

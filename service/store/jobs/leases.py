@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session, lazyload, load_only
+from sqlalchemy.orm import Session, lazyload
 
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
@@ -28,15 +28,8 @@ LEASE_SECS = 30.0
 that a short hang loses no job. Chosen.
 """
 
-_WITHOUT_RELATED = tuple(map(lazyload, (JobRow.baselines, JobRow.finals, JobRow.webhook_row)))
-"""Rows that are changed for each trial: what belongs to them is read only if it is used."""
-_OF_TRIALS = load_only(
-    *(JobRow.state, JobRow.lease_owner, JobRow.active_secs, JobRow.active_at, JobRow.workload_key),
-    *(JobRow.target, JobRow.group_id, JobRow.fruitless_claims, JobRow.crashes, JobRow.retry_at),
-    *(JobRow.progress_at, JobRow.num_measured, JobRow.best_secs, JobRow.best_low_secs),
-    *(JobRow.best_high_secs, JobRow.default_secs, JobRow.progress),
-)
-"""The columns that trials change or read: the others are read only if they are used."""
+WITHOUT_RELATED = tuple(map(lazyload, (JobRow.baselines, JobRow.finals, JobRow.webhook_row)))
+"""Rows that are changed often: what belongs to them is read only if it is used."""
 
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
@@ -45,20 +38,14 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     Raises:
         LeaseLostError: If `owner` does not hold the lease.
     """
-    stored_row = session.get(JobRow, job_id, options=_WITHOUT_RELATED, with_for_update=True)
+    stored_row = session.get(JobRow, job_id, options=WITHOUT_RELATED, with_for_update=True)
     row = require(stored_row, job_id, owner)
     row.count_time(shared_now(session))
     return row
 
 
-def lock(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobRow]:
-    """Return those jobs that exist, locked, with the columns that trials change or read."""
-    query = select(JobRow).where(JobRow.id.in_(job_ids)).options(*_WITHOUT_RELATED, _OF_TRIALS)
-    return {row.id: row for row in session.scalars(query.with_for_update())}
-
-
-def require(row: JobRow | None, job_id: UUID, owner: Owner | str | None) -> JobRow:
-    """Return a locked job if it exists, and `owner` holds its lease, unless that is None.
+def require(row: JobRow | None, job_id: UUID, owner: str) -> JobRow:
+    """Return a locked job if it exists, and `owner` holds its lease.
 
     Raises:
         ServiceNotFoundError: If the job does not exist.
@@ -66,11 +53,22 @@ def require(row: JobRow | None, job_id: UUID, owner: Owner | str | None) -> JobR
     """
     if row is None:
         raise ServiceNotFoundError(f"no job {job_id}")
-    if owner is not None and not _is_owned(row, str(owner)):
-        raise LeaseLostError(
-            f"job {job_id} is {row.state}, owned by {row.lease_owner}, not by {owner}"
-        )
+    require_owner(job_id, row.state, row.lease_owner, owner)
     return row
+
+
+def require_owner(job_id: UUID, state: JobState, lease_owner: str | None, owner: str) -> None:
+    """Refuse an owner that does not hold the lease of a job.
+
+    Args:
+        state: The state of the job.
+        lease_owner: Who holds its lease; None without one.
+
+    Raises:
+        LeaseLostError: If that is not `owner`, or the job does not run.
+    """
+    if state is not JobState.RUNNING or lease_owner != owner:
+        raise LeaseLostError(f"job {job_id} is {state}, owned by {lease_owner}, not by {owner}")
 
 
 def renew(
@@ -78,7 +76,7 @@ def renew(
 ) -> set[UUID]:
     """Extend the leases of jobs by their owners; return the jobs that their owners have lost."""
     rows = session.scalars(
-        select(JobRow).where(JobRow.id.in_(owners)).options(*_WITHOUT_RELATED).with_for_update()
+        select(JobRow).where(JobRow.id.in_(owners)).options(*WITHOUT_RELATED).with_for_update()
     )
     now = shared_now(session)
     lost = set(owners)

@@ -15,28 +15,20 @@ from compiler.bounded_cache import BoundedCache
 from compiler.runtime.measurement import STORED_FIELDS
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
-from service.store.database.base import JsonText, shared_now, utc_now
-from service.store.database.bulk import insert_rows, update_rows
+from service.store.database.base import JsonText, utc_now
+from service.store.database.bulk import insert_rows
 from service.store.jobs import blame, events, leases
 from service.store.jobs.jobs import JobRow
-from service.store.results import toolchains
-from service.store.results.best_schedules import Incumbents
+from service.store.results import job_counters, toolchains
+from service.store.results.job_counters import JobCounters, Read
 from service.store.results.settle import settle
 from service.store.trials import sketches, trial_chunks
 from service.store.trials.sketches import SketchKey
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind
-from service.wire.times import kind_of
-from tuner.loop.progress import add_point
 from tuner.store.store import DuplicateTrialError
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
-
-_COUNTED = (
-    *("id", "active_secs", "active_at", "progress_at", "num_measured", "best_secs"),
-    *("default_secs", "progress"),
-)
-"""The columns of a job that its trials change."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,7 @@ def add_all(
         For each set, why it was not stored, or None: the job does not exist, its lease is lost
         (`LeaseLostError`), or a trial is a duplicate (`DuplicateTrialError`).
     """
-    rows = leases.lock(session, {trials.job_id for trials in together})
+    now = job_counters.read(session, {trials.job_id for trials in together})
     stored: defaultdict[UUID, _StoredKeys] = defaultdict(_StoredKeys)
     if looks_for_duplicates:
         stored |= _stored_keys(session, together)
@@ -88,7 +80,7 @@ def add_all(
     added: defaultdict[UUID, list[NewTrials]] = defaultdict(list)
     for trials in together:
         try:
-            _require_owner(rows.get(trials.job_id), trials)
+            _require_owner(now.counters.get(trials.job_id), trials)
             stored[trials.job_id].add(trials)
         except (DuplicateTrialError, LeaseLostError, ServiceNotFoundError) as error:
             refusals.append(error)
@@ -96,7 +88,7 @@ def add_all(
             refusals.append(None)
             added[trials.job_id].append(trials)
     if added:
-        _add(session, rows, added, labelled)
+        _add(session, now, added, labelled)
     return refusals
 
 
@@ -127,10 +119,12 @@ class _StoredKeys:
         self.numbers, self.keys = numbers, keys
 
 
-def _require_owner(row: JobRow | None, trials: NewTrials) -> None:
-    row = leases.require(row, trials.job_id, trials.owner)
-    task = trials.task
-    assert (row.workload_key, row.target) == (task.workload_key, task.target.name)
+def _require_owner(job: JobCounters | None, trials: NewTrials) -> None:
+    if job is None:
+        raise ServiceNotFoundError(f"no job {trials.job_id}")
+    if trials.owner is not None:
+        leases.require_owner(job.id, job.state, job.lease_owner, str(trials.owner))
+    assert job.task == (trials.task.workload_key, trials.task.target.name)
 
 
 def _stored_keys(session: Session, together: Sequence[NewTrials]) -> defaultdict[UUID, _StoredKeys]:
@@ -152,7 +146,7 @@ def _stored_keys(session: Session, together: Sequence[NewTrials]) -> defaultdict
 
 def _add(
     session: Session,
-    rows: Mapping[UUID, JobRow],
+    now: Read,
     added: Mapping[UUID, Sequence[NewTrials]],
     labelled: BoundedCache[SketchKey, bool],
 ) -> None:
@@ -160,91 +154,68 @@ def _add(
         job_id: sorted((t for trials in sets for t in trials.trials), key=lambda t: t.number)
         for job_id, sets in added.items()
     }
+    rows = now.counters
     insert_rows(
         session,
         TrialRow.__table__,  # type: ignore[arg-type]
         [_values(job_id, trial) for job_id in new for trial in new[job_id]],
     )
-    due = _count_all(session, rows, new)
-    _offer(session, rows, new)
+    due = _count_all(session, now, new)
+    _offer(session, now, new)
     for job_id, trials in new.items():
         names = {trial.candidate.sketch for trial in trials}
         if not all(labelled.get((job_id, name)) for name in names):
             sketches.ensure(session, job_id, rows[job_id].workload_key, names)
     for job in due:
         trial_chunks.pack(session, job.id, job.num_measured)
-    events.append_all(session, EventKind.TRIALS, {job_id: _payload(rows[job_id]) for job_id in new})
+    events.append_all(session, EventKind.TRIALS, {job_id: rows[job_id].payload() for job_id in new})
 
 
 def _count_all(
-    session: Session, rows: Mapping[UUID, JobRow], new: Mapping[UUID, Sequence[MeasuredTrial]]
-) -> list[JobRow]:
+    session: Session, now: Read, new: Mapping[UUID, Sequence[MeasuredTrial]]
+) -> list[JobCounters]:
     """Count trials in the rows of their jobs; return the jobs whose trials may be packed."""
-    now = shared_now(session)
-    for job_id in new:
-        blame.note_progress(session, rows[job_id])
-    session.flush()
+    _note_progress(session, [now.counters[job_id] for job_id in new])
     due = []
     for job_id, trials in new.items():
-        job, num_before = rows[job_id], rows[job_id].num_measured
-        session.expunge(job)  # one statement updates all of them
-        job.count_time(now)
-        job.progress_at = now
+        job = now.counters[job_id]
+        num_before = job.num_measured
+        job.count_time(now.at)
         for trial in trials:
-            _count(job, trial)
+            job.count(trial)
         if trial_chunks.is_due(num_before, job.num_measured):
             due.append(job)
-    changed = [{name: getattr(rows[job_id], name) for name in _COUNTED} for job_id in new]
-    update_rows(session, JobRow.__table__, "id", changed)  # type: ignore[arg-type]
+    job_counters.write(session, [now.counters[job_id] for job_id in new])
     return due
 
 
-def _offer(
-    session: Session,
-    rows: Mapping[UUID, JobRow],
-    new: Mapping[UUID, Sequence[MeasuredTrial]],
-) -> None:
+def _note_progress(session: Session, measured: Sequence[JobCounters]) -> None:
+    """Note the first trials of jobs since they were claimed; see `blame`."""
+    if not (claimed := [job.id for job in measured if job.fruitless_claims]):
+        return
+    query = select(JobRow).where(JobRow.id.in_(claimed)).options(*leases.WITHOUT_RELATED)
+    for row in session.scalars(query).all():
+        blame.note_progress(session, row)
+    session.flush()
+
+
+def _offer(session: Session, now: Read, new: Mapping[UUID, Sequence[MeasuredTrial]]) -> None:
     """Offer trials as the best schedules of their tasks, and refute such as are wrong now."""
-    tasks = {(rows[job_id].workload_key, rows[job_id].target) for job_id in new}
-    incumbents = Incumbents(session, tasks)
+    incumbents = now.incumbents
     for job_id, trials in new.items():
-        task = rows[job_id].workload_key, rows[job_id].target
+        task = now.counters[job_id].task
         for trial in trials:
             incumbents.offer(task, job_id, trial)
             if _is_wrong_now(trial) and incumbents.key_of(task) == trial.candidate.key:
-                session.flush()
+                incumbents.store(session)
                 settle(session, *task)
-                incumbents = Incumbents(session, tasks)
+                incumbents = job_counters.read(session, new).incumbents
+    incumbents.store(session)
 
 
 def _is_wrong_now(trial: MeasuredTrial) -> bool:
     measured = trial.measurement
     return measured.error in toolchains.WRONG and not toolchains.is_outdated(measured.toolchain)
-
-
-def _payload(job: JobRow) -> dict[str, Any]:
-    return {
-        "num_measured": job.num_measured,
-        "best_secs": job.best_secs,
-        "best_kind": kind_of(job.best_secs, job.best_interval, job.target),
-        "provisional_secs": job.provisional_secs,
-        "default_secs": job.default_secs,
-    }
-
-
-def _count(job: JobRow, trial: MeasuredTrial) -> None:
-    job.num_measured += 1
-    if not trial.measurement.ok:
-        return
-    if trial.number == 0:
-        job.default_secs = trial.best_secs
-    if job.provisional_secs is None or trial.best_secs < job.provisional_secs:
-        job.progress = list(
-            map(list, add_point(job.progress or [], job.num_measured, trial.best_secs))
-        )
-        # A confirmed time is a median: only the next final comparison replaces it, not a sample.
-        if job.best_interval is None:
-            job.best_secs = trial.best_secs
 
 
 def _values(job_id: UUID, trial: MeasuredTrial) -> dict[str, Any]:

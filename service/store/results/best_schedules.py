@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
@@ -21,17 +20,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.store.database.base import Base, UtcDateTime, utc_now
+from service.store.database.base import Base, UtcDateTime
+from service.store.database.bulk import padded
 from service.store.database.single_reads import SingleReads
 from service.store.jobs import baselines
 from service.store.jobs.baselines import BaselineRow
 from service.store.jobs.jobs import JobRow
-from service.store.results import toolchains
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import BaselineRead
-from service.wire.times import RunTime, holds_against
-from tuner.trial import MeasuredTrial
+from service.wire.times import RunTime
 
 
 class BestScheduleRow(Base):
@@ -77,77 +75,6 @@ class BestScheduleRow(Base):
         return RunTime(self.run_secs, self.interval, provisional_secs)
 
 
-@dataclass(frozen=True)
-class _Incumbent:
-    """A best schedule with facts of its trial."""
-
-    row: BestScheduleRow
-    candidate_key: str
-    toolchain: str
-    provisional_secs: float | None
-
-
-class Incumbents:
-    """The best schedules of some tasks, locked, to which trials are offered."""
-
-    def __init__(self, session: Session, tasks: Collection[tuple[str, str]]) -> None:
-        self._session = session
-        # Without the traces, which are long: this is read for each set of trials.
-        query = (
-            select(BestScheduleRow, TrialRow.candidate_key, TrialRow.toolchain, TrialRow.best_secs)
-            .join(
-                TrialRow,
-                (TrialRow.job_id == BestScheduleRow.job_id)
-                & (TrialRow.number == BestScheduleRow.trial_number),
-            )
-            .where(tuple_(BestScheduleRow.workload_key, BestScheduleRow.target).in_(tasks))
-            .with_for_update(of=BestScheduleRow)
-        )
-        self._by_task = {
-            (row.workload_key, row.target): _Incumbent(row, key, toolchain, secs)
-            for row, key, toolchain, secs in session.execute(query)
-        }
-
-    def key_of(self, task: tuple[str, str]) -> str | None:
-        """Return the key of the candidate that is the best of a task; None without one."""
-        incumbent = self._by_task.get(task)
-        return None if incumbent is None else incumbent.candidate_key
-
-    def offer(self, task: tuple[str, str], job_id: UUID, trial: MeasuredTrial) -> None:
-        """Make a stored trial the best of its task if it is faster than the current best.
-
-        A time of the current code generator replaces that of an older one for the same candidate.
-        A sample replaces a confirmed best only if it is far shorter: see `holds_against`.
-        """
-        measured = trial.measurement
-        if not measured.ok:
-            return
-        incumbent = self._by_task.get(task)
-        if incumbent is None:
-            row = BestScheduleRow(workload_key=task[0], target=task[1])
-            self._session.add(row)
-        elif not _is_measured_again(incumbent, trial) and holds_against(
-            incumbent.row.time_with(incumbent.provisional_secs), RunTime(trial.best_secs)
-        ):
-            return
-        else:
-            row = incumbent.row
-        row.job_id, row.trial_number = job_id, trial.number
-        row.run_secs, row.low_secs, row.high_secs = trial.best_secs, None, None
-        row.updated_at = utc_now()
-        self._by_task[task] = _Incumbent(
-            row, trial.candidate.key, measured.toolchain, trial.best_secs
-        )
-
-
-def _is_measured_again(incumbent: _Incumbent, trial: MeasuredTrial) -> bool:
-    return (
-        incumbent.candidate_key == trial.candidate.key
-        and toolchains.is_outdated(incumbent.toolchain)
-        and not toolchains.is_outdated(trial.measurement.toolchain)
-    )
-
-
 class BestSchedule(NamedTuple):
     """The best schedule of a task, the trial that found it, and the job of that trial."""
 
@@ -181,9 +108,7 @@ TaskKey: TypeAlias = tuple[str, str]
 def stamps(reads: SingleReads, tasks: Collection[TaskKey]) -> dict[TaskKey, Stamp]:
     """Return the stamps of the best schedules of tasks, and of other targets of their workloads."""
     keys = sorted({key for key, _ in tasks})
-    # Few lengths make few texts of the statement, each of which the server prepares once.
-    keys += keys[-1:] * ((1 << (len(keys) - 1).bit_length()) - len(keys))
-    return _stamps_in(reads.rows(_STAMPS, {"keys": keys}))
+    return _stamps_in(reads.rows(_STAMPS, {"keys": padded(keys)}))
 
 
 def _stamps_in(

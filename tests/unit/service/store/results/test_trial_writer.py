@@ -115,6 +115,27 @@ def test_trials_that_wait_are_stored_by_few_statements(database: Database) -> No
     assert len([text for text in found if text.startswith("INSERT INTO events")]) == 1
 
 
+def test_later_trials_are_stored_by_four_statements(database: Database) -> None:
+    """One reads the jobs and their best schedules, and three write trials, jobs and events."""
+    ids, writer = [claimed(database) for _ in range(3)], TrialWriter(database)
+    writer._write([new(job_id, number) for job_id in ids for number in (0, 1)])
+    found: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        found.append(statement)
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    assert not any(writer._write([new(job_id, 2, secs=2.0) for job_id in ids]))
+    event.remove(database.engine, "before_cursor_execute", note)
+    assert len([text for text in found if text.startswith("SELECT") and "FROM jobs" in text]) == 1
+    assert not any("progress =" in text or "progress=" in text for text in found)
+    begin = ("BEGIN", "SELECT pg_advisory_xact_lock")
+    assert len([text for text in found if not text.startswith(begin)]) == 4
+    with database.read() as session:
+        row = jobs.get(session, ids[0])
+    assert (row.num_measured, row.best_secs, row.provisional_secs) == (3, 0.5, 0.5)
+
+
 def test_a_refused_set_leaves_the_others_of_its_transaction(database: Database) -> None:
     good, lost, twice = (claimed(database) for _ in range(3))
     writer = TrialWriter(database)
