@@ -73,10 +73,9 @@ millisecond a tree, and a job trains after each round: 40 are the most that cost
 Chosen.
 """
 STORE = Boosting(("speed", "logarithm", "rank"), 200, 6, 5.0, 0.2, 10.0)
-"""A model of many tasks, which is trained once for many jobs. With deeper and twice as many trees
-than a job has room for, 0.006 more of the pairs of held-out operators were in order, and the first
-guess reached 0.014 more of the best speed; three kinds of labels gave as much before
-(`docs/cost-model.md`).
+"""A model of many tasks, which is trained once for many jobs. Than with half as many
+trees of depth 5, 0.004 more of the pairs of held-out operators are in order and the first guess has
+0.010 more of the best speed; each of the three labels gave as much before (`docs/cost-model.md`).
 """
 
 _PARAMETERS: dict[str, Any] = {
