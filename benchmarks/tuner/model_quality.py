@@ -22,7 +22,7 @@ from benchmarks.tuner import splits
 from benchmarks.tuner.splits import Fold, Judged
 from compiler.executor.cores import available_cores
 from tuner.cost_model import stored_model
-from tuner.cost_model.boosting import STORE_TREES, boost, score
+from tuner.cost_model.boosting import boost, score
 from tuner.cost_model.cost_model import Samples, Scores
 from tuner.cost_model.quality import Quality, pairs_in_order, quality, top_score
 from tuner.cost_model.xgboost_model import XGBoostModel
@@ -160,7 +160,7 @@ def _outcome(split_name: str, seed: int) -> Outcome:
     scores: dict[int, Scores] = {}
     losses = []
     for fold in split.folds(seed):
-        members = boost(fold.training, seed, STORE_TREES)
+        members = boost(fold.training, seed)
         base = stored_model.encode(members)
         for index in fold.judged:
             scores[index] = score(members, sets[index].samples.features)
@@ -285,7 +285,7 @@ def _of_own_candidates(sets: Sequence[Judged]) -> list[Metric]:
         fold_of = rng.permutation(len(each.samples.run_secs)) % OWN_FOLDS
         for fold in range(OWN_FOLDS):
             held = fold_of == fold
-            members = boost([_rows(each.samples, ~held)], 0, STORE_TREES)
+            members = boost([_rows(each.samples, ~held)], 0)
             scores = score(members, each.samples.features)
             for part in PARTS:
                 masks = each.recorded.is_drawn if part == "drawn" else each.recorded.is_kept
@@ -312,7 +312,7 @@ def _training_costs(samples: list[Samples]) -> list[Metric]:
     start = time.process_time()
     base = packaged_samples()
     made = time.process_time()
-    boost(base, 0, STORE_TREES)
+    boost(base, 0)
     num = sum(len(s.run_secs) for s in base)
     metrics = [
         Metric(f"features of {num} samples", "s", (made - start,)),

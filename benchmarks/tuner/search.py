@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks import RESULTS
 from benchmarks.report import commit
 from tuner.cost_model import stored_model
-from tuner.cost_model.boosting import STORE_TREES, boost
+from tuner.cost_model.boosting import boost
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.replay.packaged import ROWS, packaged_sets, thinned
 from tuner.replay.play import play, trials_to
@@ -118,7 +118,7 @@ def _base(operator: str) -> bytes:
     """Return a model trained on all other operators, as the base model is."""
     others = (each for each in packaged_sets() if each.operator != operator)
     samples = [thinned(each.samples(), ROWS) for each in others]
-    return stored_model.encode(boost(samples, 0, STORE_TREES))
+    return stored_model.encode(boost(samples, 0))
 
 
 def _median(trials: list[int | None]) -> float:

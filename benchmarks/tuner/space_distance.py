@@ -19,7 +19,7 @@ from benchmarks.report import Metric, report
 from benchmarks.tuner import splits
 from benchmarks.tuner.splits import Judged
 from tuner.cost_model import stored_model
-from tuner.cost_model.boosting import STORE_TREES, boost
+from tuner.cost_model.boosting import boost
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.finish.space_distance import BOUND_FACTOR, estimated
 from tuner.replay.packaged import packaged_sets
@@ -53,7 +53,7 @@ def main() -> None:
     sets = [Judged(recorded, recorded.samples()) for recorded in packaged_sets()]
     folds = splits.by_group(sets, splits.operators(sets), NUM_FOLDS)
     jobs = [
-        (sets[index].recorded, stored_model.encode(boost(fold.training, 0, STORE_TREES)))
+        (sets[index].recorded, stored_model.encode(boost(fold.training, 0)))
         for fold in folds
         for index in fold.judged
     ]

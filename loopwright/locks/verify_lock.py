@@ -26,7 +26,6 @@ from loopwright.locks.locked_kernel import build_locked
 from service.wire.times import Interval, TimeKind
 from tuner.candidate import Candidate, default_candidate
 from tuner.finish.contest import ERROR_RATE
-from tuner.finish.finish import DEFAULT_ROUNDS, MAX_DEFAULT_SECS
 from tuner.finish.signed_rank import median_interval, shift, shift_interval
 from tuner.measurer.comparer import Comparer
 from tuner.task import Task
@@ -37,6 +36,8 @@ BOUND = 1.25
 """
 NUM_ROUNDS = 16
 """Rounds of each kernel: the second analysis of a final comparison has as many."""
+_MAX_DEFAULT_SECS = 0.15
+"""A default schedule with longer runs is not timed beside the kernel: it would take 7 s. Chosen."""
 
 
 class LockVerdict(StrEnum):
@@ -123,8 +124,7 @@ def _timed(kernel: LockedKernel, comparer: Comparer, bound: float, path: str) ->
     build_locked(kernel, func, path, use_cache=False)  # it is the locked kernel that is timed
     task = Task(func, Target(kernel.target))
     candidates = [Candidate("locked", kernel.schedule)]
-    # The rule of a final comparison: a default schedule that is too slow is not timed in rounds.
-    has_reference = (record.default_secs or math.inf) <= MAX_DEFAULT_SECS / (2 * DEFAULT_ROUNDS)
+    has_reference = (record.default_secs or math.inf) <= _MAX_DEFAULT_SECS
     if has_reference and kernel.schedule.instructions:
         candidates.append(default_candidate())
     rounds = list(zip(*comparer.compare(task, candidates, NUM_ROUNDS, seed=0), strict=True))

@@ -28,35 +28,61 @@ if find_spec("xgboost") is None:
 Label: TypeAlias = Literal["speed", "logarithm", "rank"]
 """What a member predicts; scores are speeds in any case."""
 
-JOB_LABELS: tuple[Label, ...] = ("speed", "speed", "speed")
-"""The members of a model within a job, boosted from different seeds; the spread of their scores is
-its uncertainty. Three is the fewest that give a useful spread; prediction time grows with each.
-Chosen.
-"""
-STORE_LABELS: tuple[Label, ...] = ("speed", "logarithm", "rank")
-"""The members of a model of many tasks. With a logarithm among them, the first guess on operators
-that were held out had 0.91 instead of 0.89 of the best speed, and 0.005 more of the pairs were in
-order; with a rank instead of a second speed, 0.008 more (`docs/cost-model.md`).
-"""
 LOG_RANGE = 4.0
 """Doublings of the time over which the logarithm falls from 1 to 0; slower ones count alike. Of
 the candidates of the recorded sets that were drawn from whole spaces, 87% are within this range.
 """
-JOB_TREES = 40
-"""Trees of a member within a job. Training takes about a millisecond a tree, and a job trains after
-each round. Chosen as the most that costs little beside a round.
+
+
+@dataclass(frozen=True, slots=True)
+class Boosting:
+    """The settings by which a model is boosted.
+
+    Attributes:
+        labels: What each member predicts; members are boosted from different seeds.
+        num_trees: The trees of a member.
+        max_depth: The most splits from the root of a tree to a leaf.
+        min_child_weight: The least weight of a leaf, where the mean sample has 1.
+        columns: The share of the columns that a tree may split by.
+        shrinkage: The learning rate is this over the number of trees, at most 0.3, XGBoost's
+            default.
+    """
+
+    labels: tuple[Label, ...]
+    num_trees: int
+    max_depth: int
+    min_child_weight: float
+    columns: float
+    shrinkage: float
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of XGBoost."""
+        return {
+            **_PARAMETERS,
+            "max_depth": self.max_depth,
+            "min_child_weight": self.min_child_weight,
+            "colsample_bytree": self.columns,
+            "eta": min(self.shrinkage / self.num_trees, 0.3),
+        }
+
+
+JOB = Boosting(("speed", "speed", "speed"), 40, 5, 1.0, 0.4, 8.0)
+"""The model within a job. The spread of the scores of its members is its uncertainty; three is the
+fewest that give a useful spread, and prediction time grows with each. Training takes about a
+millisecond a tree, and a job trains after each round: 40 are the most that cost little beside one.
+Chosen.
 """
-STORE_TREES = 100
-"""Trees of a member that is trained on all tasks of a store, once for many jobs. Chosen."""
+STORE = Boosting(("speed", "logarithm", "rank"), 200, 6, 5.0, 0.2, 10.0)
+"""A model of many tasks, which is trained once for many jobs. Than with half as many
+trees of depth 5, 0.004 more of the pairs of held-out operators are in order and the first guess has
+0.010 more of the best speed; each of the three labels gave as much before (`docs/cost-model.md`).
+"""
 
 _PARAMETERS: dict[str, Any] = {
     "objective": "reg:squarederror",
     "tree_method": "hist",
     "max_bin": 32,
-    "max_depth": 5,
-    "min_child_weight": 1.0,
     "subsample": 0.8,
-    "colsample_bytree": 0.4,
     "nthread": 1,
     "verbosity": 0,
 }
@@ -64,11 +90,7 @@ FAILURE_WEIGHT = 0.25
 """Weight of a failure, where a measured time has 1. Its label, 0, is far from all others, so
 failures would dominate the squared error. Chosen, not measured.
 """
-_SHRINKAGE = 8.0
-"""The learning rate is this over the number of trees, at most 0.3, XGBoost's default. Chosen."""
-
-
-SETTINGS = f"{_PARAMETERS} {STORE_LABELS} {LOG_RANGE} {STORE_TREES} {FAILURE_WEIGHT} {_SHRINKAGE}"
+SETTINGS = f"{_PARAMETERS} {STORE} {LOG_RANGE} {FAILURE_WEIGHT}"
 """All settings that determine a model of given samples."""
 
 
@@ -100,9 +122,7 @@ def load_trees(content: bytes) -> xgboost.Booster:
     return trees
 
 
-def boost(
-    samples: Sequence[Samples], seed: int, num_trees: int, labels: Sequence[Label] = STORE_LABELS
-) -> list[Member]:
+def boost(samples: Sequence[Samples], seed: int, settings: Boosting = STORE) -> list[Member]:
     """Return the members of a model of these samples, one for each label, with equal shares."""
     speeds = np.concatenate(labels_of(samples))
     ranks = np.concatenate(ranks_of(samples))
@@ -117,12 +137,12 @@ def boost(
         nthread=1,
     )
     slope, offset = _line(ranks, speeds, weights)
-    parameters = {**_PARAMETERS, "eta": min(_SHRINKAGE / num_trees, 0.3)}
+    parameters = settings.parameters()
     members = []
-    for number, label in enumerate(labels):
+    for number, label in enumerate(settings.labels):
         matrix.set_label(targets[label])
         of_member = {**parameters, "seed": (seed + number) % (1 << 31)}
-        trees = library.train(of_member, matrix, num_trees)
+        trees = library.train(of_member, matrix, settings.num_trees)
         trees.set_attr(label=label)
         if label == "rank":
             trees.set_attr(slope=repr(slope), offset=repr(offset))

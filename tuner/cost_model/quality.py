@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tuner.cost_model.boosting import STORE_TREES, boost, score
+from tuner.cost_model.boosting import STORE, Boosting, boost, score
 from tuner.cost_model.cost_model import Samples, Scores
 from tuner.trial import MeasuredTrial
 
@@ -99,7 +99,7 @@ def held_out(
     groups: Sequence[Hashable],
     *,
     seed: int = 0,
-    num_trees: int = STORE_TREES,
+    settings: Boosting = STORE,
     extra_samples: Sequence[Samples] = (),
     extra_groups: Sequence[Hashable] | None = None,
 ) -> list[Quality | None]:
@@ -128,7 +128,7 @@ def held_out(
         ]
         if not others:
             continue
-        members = boost(others, seed, num_trees)
+        members = boost(others, seed, settings)
         for index, task_samples in enumerate(samples):
             if groups[index] == group:
                 qualities[index] = quality(

@@ -15,7 +15,7 @@ import numpy as np
 from compiler.ir.analysis.structural import operator_hash
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.cost_model import stored_model
-from tuner.cost_model.boosting import STORE_TREES, boost
+from tuner.cost_model.boosting import boost
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.cost_model.quality import Quality, held_out, mean_quality
 from tuner.space.generate import design_space
@@ -129,7 +129,7 @@ def train(
         f"training on {sum(len(s.run_secs) for s in [*samples, *extra_samples])} measurements"
     )
     return Trained(
-        model=stored_model.encode(boost([*samples, *extra_samples], seed, STORE_TREES), kind),
+        model=stored_model.encode(boost([*samples, *extra_samples], seed), kind),
         num_tasks=len(samples),
         num_samples=sum(len(s.run_secs) for s in samples),
         num_skipped=num_skipped,

@@ -13,8 +13,7 @@ import numpy as np
 from tuner.cost_model import stored_model
 from tuner.cost_model.analytic_prior import analytic_scores
 from tuner.cost_model.boosting import (
-    JOB_LABELS,
-    JOB_TREES,
+    JOB,
     Member,
     blend,
     boost,
@@ -132,7 +131,7 @@ class XGBoostModel:
     def _trained(self) -> list[Member]:
         num = self._num_samples()
         if self._is_stale and num >= MIN_SAMPLES:
-            job_members = boost(self._samples, self._seed, JOB_TREES, JOB_LABELS)
+            job_members = boost(self._samples, self._seed, JOB)
             share = self._job_share()
             self._members = blend(self._base, job_members, share) if self._base else job_members
             self._is_stale = False

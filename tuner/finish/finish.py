@@ -61,12 +61,14 @@ DEFAULT_ROUNDS = 10
 """Rounds of a default schedule that is no finalist, fewer of a slow one: as many as before the
 first analysis.
 """
-MAX_DEFAULT_SECS = 3.0
-"""The default is not timed again if `_LEAST_ROUNDS` would take longer. Chosen."""
+MAX_DEFAULT_SECS = 0.25
+"""A default schedule with longer runs is not timed again. Chosen."""
+_DEFAULT_SECS = 1.0
+"""Time for the rounds of a default schedule whose runs are long, as far as `_LEAST_ROUNDS` take no
+longer. Such a default is far slower than the winner, so its ratio need not be precise. Chosen.
+"""
 _LEAST_ROUNDS = 6
 """The fewest rounds that give an interval of 95%: 2 / 2**6 is below 0.05."""
-_RUNS_A_ROUND = 2
-"""At least: one run to warm up, and one sample."""
 
 
 def _never() -> bool:
@@ -190,10 +192,11 @@ def _with_default(
     default = next((t for t in trials if t.number == 0 and t.measurement.ok), None)
     if default is None or any(f.trial is default for f in comparison.finalists):
         return comparison
-    affordable = int(MAX_DEFAULT_SECS / (_RUNS_A_ROUND * default.best_secs))
-    if affordable < _LEAST_ROUNDS:
+    if default.best_secs > MAX_DEFAULT_SECS:
         return comparison
-    num_rounds = min(DEFAULT_ROUNDS, affordable)
+    # Alone, a long run is a whole round (`workers.measure.compare`).
+    affordable = int(_DEFAULT_SECS / default.best_secs)
+    num_rounds = min(DEFAULT_ROUNDS, max(_LEAST_ROUNDS, affordable))
     rounds: list[Measurement] = []
     for (measured,) in comparer.compare(
         task, [default.candidate], num_rounds, mixed_seed(seed, ANALYSIS_ROUNDS[-1] - 1)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from tuner.candidate import Candidate
 from tuner.cost_model import stored_model
-from tuner.cost_model.boosting import STORE_TREES, blend, boost
+from tuner.cost_model.boosting import blend, boost
 from tuner.cost_model.training import Measured, MeasuredTask, samples_of
 from tuner.cost_model.xgboost_model import BASE_SAMPLES
 from tuner.task import Task
@@ -67,7 +67,7 @@ def _model(
     samples = [task_samples for task_samples in samples if len(task_samples.run_secs)]
     if not samples:
         return base
-    members = boost(samples, seed, STORE_TREES)
+    members = boost(samples, seed)
     if base is not None:
         num = sum(len(task_samples.run_secs) for task_samples in samples)
         members = blend(stored_model.decode(base, kind), members, num / (num + BASE_SAMPLES))

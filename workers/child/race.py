@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -66,33 +67,49 @@ class SeatError(Exception):
 class Contestant:
     """A contestant in a separate child, which is stopped except during requests.
 
+    Its child starts at once: wait for all starts (`wait_for_start`) before any contestant is seated
+    (`sit`) and timed, which a start would disturb.
+
     Args:
         open_child: Starts the child.
         settings: Environment variables of the child.
-
-    Raises:
-        SeatError: If it can't take part.
     """
 
     def __init__(
         self, request: SeatRequest, open_child: OpenChild, settings: Mapping[str, str]
     ) -> None:
+        self.request = request
         self.settings = settings
         self.num_threads = Target(request.target).num_cores
         self.toolchain = ""
+        self.facts: Message = {}
         self._attempt = PhaseClock(request)
         self._child = open_child(settings)
-        try:
-            greeting = self._child.receive(time.monotonic() + _START_SECS)
-            self.toolchain = Host.from_json(greeting["host"]).toolchain_for(request.target)
-        except _FAULTS as error:
-            raise self._failed(error) from error
-        self.facts = self._checked(self._ask({"seat": request.to_json()}).get("seated"))
 
     @property
     def pid(self) -> int:
         """Return the process id of its child."""
         return self._child.pid
+
+    def wait_for_start(self) -> None:
+        """Wait until its child has started.
+
+        Raises:
+            SeatError: If it can't start.
+        """
+        try:
+            greeting = self._child.receive(time.monotonic() + _START_SECS)
+            self.toolchain = Host.from_json(greeting["host"]).toolchain_for(self.request.target)
+        except _FAULTS as error:
+            raise self._failed(error) from error
+
+    def sit(self) -> None:
+        """Build the candidate or load the library, once its child has started.
+
+        Raises:
+            SeatError: If it can't take part.
+        """
+        self.facts = self._checked(self._ask({"seat": self.request.to_json()}).get("seated"))
 
     def turn(self, number: int) -> float:
         """Return its seconds a call in a round.
@@ -162,6 +179,7 @@ class Race:
         self._request = request
         self._open_child = open_child
         self._features = host_features() if features is None else features
+        self._opened: list[Contestant] = []
         self._in: dict[int, Contestant] = {}
         self._faults: dict[int, Measurement] = {}
         self._facts: dict[int, LibraryFacts] = {}
@@ -176,7 +194,7 @@ class Race:
             self._seat_contestants()
             measured = list(self._play())
         finally:
-            for contestant in self._in.values():
+            for contestant in self._opened:
                 contestant.end()
         num_missing = self._request.num_rounds - self._request.first_round - len(measured)
         if self._is_contest():
@@ -199,33 +217,55 @@ class Race:
             incumbent_secs=request.incumbent_secs,
             limits=request.limits,
         )
-        try:
-            self._in[0] = Contestant(replace(base, trace=trace), self._open_child, {})
-        except SeatError as error:
-            self._faults[0] = error.measurement
-            return
-        peak = self._in[0].facts.get("peak_flops")
-        for index, name in enumerate(request.libraries, 1):
-            library = replace(base, library=name, operator=request.operator)
-            try:
-                self._in[index], facts = self._best_setting(library)
-            except SeatError as error:
-                self._faults[index] = error.measurement
-            else:
-                self._facts[index] = replace(facts, peak_flops=peak)
+        of_libraries = (
+            replace(base, library=name, operator=request.operator) for name in request.libraries
+        )
+        opened = [self._open(each, {}) for each in (replace(base, trace=trace), *of_libraries)]
+        for index, contestant in enumerate(opened):
+            with self._noting_faults(index):
+                contestant.wait_for_start()
+        for index, contestant in enumerate(opened):
+            if self._faults.keys() & {0, index}:
+                continue
+            with self._noting_faults(index):
+                if index == 0:
+                    contestant.sit()
+                    self._in[0] = contestant
+                else:
+                    self._in[index], facts = self._best_setting(contestant)
+                    peak = opened[0].facts.get("peak_flops")
+                    self._facts[index] = replace(facts, peak_flops=peak)
 
-    def _best_setting(self, request: SeatRequest) -> tuple[Contestant, LibraryFacts]:
+    def _open(self, request: SeatRequest, settings: Mapping[str, str]) -> Contestant:
+        """Start the child of a contestant; `rounds` ends it."""
+        contestant = Contestant(request, self._open_child, settings)
+        self._opened.append(contestant)
+        return contestant
+
+    @contextmanager
+    def _noting_faults(self, index: int) -> Iterator[None]:
+        try:
+            yield
+        except SeatError as error:
+            self._faults[index] = error.measurement
+
+    def _best_setting(self, default: Contestant) -> tuple[Contestant, LibraryFacts]:
         """Return a library in its fastest setting.
+
+        Args:
+            default: The library in its default setting, in a child that has started.
 
         Raises:
             SeatError: If it fails alone.
         """
         tried: list[Setting] = []
-        best, best_secs, best_threads = self._try(request, {}, tried)
-        default_kernels = _kernel_set(best.facts)
+        best, (best_secs, best_threads) = default, self._try(default, tried)
+        default_kernels = _kernel_set(default.facts)
         for settings in better_settings(default_kernels, self._features):
             try:
-                other, secs, num_threads = self._try(request, settings, tried)
+                other = self._open(default.request, settings)
+                other.wait_for_start()
+                secs, num_threads = self._try(other, tried)
             except SeatError:
                 tried.append(Setting(_words(settings, None), "", None))
                 continue
@@ -245,19 +285,23 @@ class Race:
             ),
         )
 
-    def _try(
-        self, request: SeatRequest, settings: Mapping[str, str], tried: list[Setting]
-    ) -> tuple[Contestant, float, int]:
-        """Time a library with each number of threads; return it with the best one."""
-        contestant = Contestant(request, self._open_child, settings)
+    def _try(self, contestant: Contestant, tried: list[Setting]) -> tuple[float, int]:
+        """Load a library and time it with each number of threads.
+
+        Returns:
+            The shortest time in seconds, and its number of threads.
+        """
+        contestant.sit()
         secs: dict[int, float] = {}
         for num_threads in self._thread_counts():
             contestant.num_threads = num_threads
             secs[num_threads] = min(contestant.turn(-2 - look) for look in range(_NUM_LOOKS))
             kernel_set = _kernel_set(contestant.facts).name
-            tried.append(Setting(_words(settings, num_threads), kernel_set, secs[num_threads]))
+            tried.append(
+                Setting(_words(contestant.settings, num_threads), kernel_set, secs[num_threads])
+            )
         best = min(secs, key=secs.__getitem__)
-        return contestant, secs[best], best
+        return secs[best], best
 
     def _thread_counts(self) -> Sequence[int]:
         """Return the thread counts to try for a library; short kernels are tried with one, too."""

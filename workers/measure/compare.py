@@ -31,6 +31,10 @@ _TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
 """Turns of each contestant in a round, by the seconds of the longest run: long runs vary less.
 Chosen.
 """
+_LONG_SECS = 20e-3
+"""The first run of a contestant that is alone is its sample, if it takes longer: cold caches and
+new pages of its arrays cost less than a hundredth of it.
+"""
 
 Announce: TypeAlias = Callable[[Phase, int | None], None]
 """Called when a phase begins, with its contestant; None for all in turns."""
@@ -239,6 +243,8 @@ class SideBySide:
     def _take_turns(self, runs: Mapping[int, TimedRun]) -> dict[int, Sequence[float]]:
         self._announce(Phase.TIME, None)
         longest = max(run.first_secs for run in runs.values())
+        if len(runs) == 1 and longest >= _LONG_SECS:
+            return {index: [longest] for index in runs}
         num_turns = next(turns for secs, turns in _TURNS if longest >= secs)
         samples: dict[int, list[float]] = {index: [] for index in runs}
         order = list(runs)

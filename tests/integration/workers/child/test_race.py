@@ -97,6 +97,8 @@ def test_a_contestant_that_spins_has_no_core_between_its_turns() -> None:
     )
     contestant = Contestant(request, open_child, {})
     try:
+        contestant.wait_for_start()
+        contestant.sit()
         assert contestant.turn(0) > 0
         before = used(contestant.pid)
         time.sleep(0.2)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.unit.tuner.cost_model.synthetic import synthetic
-from tuner.cost_model.boosting import STORE_LABELS, blend, boost, ranks_of, score
+from tuner.cost_model.boosting import JOB, STORE, blend, boost, ranks_of, score
 from tuner.cost_model.cost_model import Samples, Scores
+
+SMALL = replace(STORE, num_trees=20)
 
 
 def samples(key: str, secs: list[float]) -> Samples:
@@ -46,7 +50,9 @@ def test_a_member_of_ranks_predicts_speeds() -> None:
     """Its predictions have the mean and the scale of the speeds, not those of the ranks."""
     told = synthetic(600, seed=1)
     speeds: Scores = told.run_secs.min() / told.run_secs
-    predicted = score(boost([told], 0, 60, ["rank"]), told.features)
+    predicted = score(
+        boost([told], 0, replace(STORE, num_trees=60, labels=("rank",))), told.features
+    )
     assert predicted.mean() == pytest.approx(speeds.mean(), rel=0.05)
     (ranks,) = ranks_of([told])
     assert abs(speeds.mean() - ranks.mean()) > 0.1
@@ -57,8 +63,8 @@ def test_a_member_of_ranks_predicts_speeds() -> None:
 def test_members_of_a_store_and_of_a_job_blend_as_speeds() -> None:
     told = synthetic(200, seed=1)
     rows = synthetic(50, seed=2).features
-    base, own = boost([told], 0, 20), boost([told], 1, 20, ["speed"] * 3)
-    assert [member.trees.attr("label") for member in base] == list(STORE_LABELS)
+    base, own = boost([told], 0, SMALL), boost([told], 1, JOB)
+    assert [member.trees.attr("label") for member in base] == list(STORE.labels)
     mixed = score(blend(base, own, 0.25), rows)
     np.testing.assert_allclose(mixed, 0.75 * score(base, rows) + 0.25 * score(own, rows))
 
@@ -66,4 +72,4 @@ def test_members_of_a_store_and_of_a_job_blend_as_speeds() -> None:
 def test_samples_without_any_difference_are_no_trouble() -> None:
     told = synthetic(20, seed=1)
     alike = Samples("task", told.features, np.full(20, np.inf))
-    assert np.isfinite(score(boost([alike], 0, 5), told.features)).all()
+    assert np.isfinite(score(boost([alike], 0, SMALL), told.features)).all()

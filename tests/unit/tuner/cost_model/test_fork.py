@@ -8,8 +8,9 @@ import sys
 
 USE_MODELS = """
 import faulthandler, os, threading
+from dataclasses import replace
 import numpy as np
-from tuner.cost_model.boosting import boost, score, spread
+from tuner.cost_model.boosting import STORE, boost, score, spread
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.stored_model import decode, encode
 from tuner.space.registry import SEARCH_SPACES
@@ -18,7 +19,7 @@ rows = np.random.default_rng(0).random((300, SEARCH_SPACES.find("cpu").num_featu
 samples = [Samples("task", rows, 0.1 + rows[:, 0])]
 
 def use() -> None:
-    members = decode(encode(boost(samples, 0, 3)))
+    members = decode(encode(boost(samples, 0, replace(STORE, num_trees=3))))
     score(members, rows)
     spread(members, rows)
 

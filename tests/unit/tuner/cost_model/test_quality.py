@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from tuner.candidate import default_candidate
+from tuner.cost_model.boosting import STORE
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import (
     FIRST_ROUND,
@@ -22,6 +24,9 @@ from tuner.cost_model.quality import (
     top_score,
 )
 from tuner.trial import MeasuredTrial
+
+# Few samples of few informative columns.
+SMALL = replace(STORE, num_trees=30, columns=1.0, min_child_weight=1.0)
 
 
 def trial(
@@ -110,14 +115,14 @@ def samples(key: str, seed: int, sign: float = 1.0) -> Samples:
 def test_a_task_is_judged_by_models_that_were_not_told_it() -> None:
     """Two tasks agree, and the third is their opposite: each says what the others would."""
     tasks = [samples("a", 0), samples("b", 1), samples("c", 2, sign=-1.0)]
-    alike, also, opposite = held_out(tasks, ["a", "a", "c"], num_trees=30)
+    alike, also, opposite = held_out(tasks, ["a", "a", "c"], settings=SMALL)
     assert alike is not None
     assert also is not None
     assert opposite is not None
     assert alike.pairwise < 0.3, "a was judged by c alone, as b was in its group"
     assert also.pairwise < 0.3
     assert opposite.pairwise < 0.3
-    by_task = held_out([samples(str(n), n) for n in range(3)], range(3), num_trees=30)
+    by_task = held_out([samples(str(n), n) for n in range(3)], range(3), settings=SMALL)
     assert all(found is not None and found.pairwise > 0.8 for found in by_task)
 
 
@@ -125,9 +130,9 @@ def test_extra_samples_of_a_held_out_group_are_left_out() -> None:
     """The extra samples agree with the judged task, and all others are its opposite."""
     tasks = [samples("a", 0), samples("b", 1, sign=-1.0)]
     extra = [samples(f"c{seed}", seed) for seed in (2, 3, 4)]
-    known, _ = held_out(tasks, ["x", "y"], num_trees=30, extra_samples=extra)
+    known, _ = held_out(tasks, ["x", "y"], settings=SMALL, extra_samples=extra)
     unknown, _ = held_out(
-        tasks, ["x", "y"], num_trees=30, extra_samples=extra, extra_groups=["x"] * 3
+        tasks, ["x", "y"], settings=SMALL, extra_samples=extra, extra_groups=["x"] * 3
     )
     assert known is not None
     assert unknown is not None

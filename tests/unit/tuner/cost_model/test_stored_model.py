@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tuner.cost_model.synthetic import synthetic
-from tuner.cost_model.boosting import boost, score
+from tuner.cost_model.boosting import STORE, boost, score
 from tuner.cost_model.cost_model import CostModelError
 from tuner.cost_model.stored_model import decode, encode
 from tuner.cost_model.xgboost_model import XGBoostModel
@@ -114,7 +115,7 @@ def test_a_stored_member_predicts_speeds_as_before() -> None:
     told = synthetic(200, seed=1)
     rows = synthetic(50, seed=2).features
     for label in ("speed", "logarithm", "rank"):
-        members = boost([told], 0, 20, [label])
+        members = boost([told], 0, replace(STORE, num_trees=20, labels=(label,)))
         predicted = score(members, rows)
         np.testing.assert_array_equal(score(decode(encode(members)), rows), predicted)
         speeds = told.run_secs.min() / told.run_secs

@@ -11,7 +11,7 @@ import pytest
 from compiler import ops
 from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
-from tuner.cost_model.boosting import STORE_TREES, boost, score
+from tuner.cost_model.boosting import boost, score
 from tuner.cost_model.cost_model import CostModelError
 from tuner.cost_model.quality import mean_quality, quality
 from tuner.cost_model.training import Measured, MeasuredTask, samples_of, train
@@ -84,7 +84,7 @@ def test_a_model_is_judged_without_an_operator_and_without_a_kind_of_target() ->
         samples_of(measured(80, seed=5))[0], task_key="other", operator="other", label="cpu/other"
     )
     found = train(tasks, label="cpu/x86-64-v3", extra_samples=[other]).by_split
-    members = boost([other], 0, STORE_TREES)
+    members = boost([other], 0)
     judged = [samples_of(each)[0] for each in tasks]
     expected = [quality(score(members, s.features), s.run_secs) for s in judged]
     assert found["operator"] == found["cpu"] == mean_quality(q for q in expected if q is not None)

@@ -281,7 +281,14 @@ def test_a_default_that_is_no_finalist_is_timed_in_rounds_too() -> None:
     assert 0.03 < low < default.run_secs < high
 
 
-@pytest.mark.parametrize("default_secs", [1.0, math.inf])
+@pytest.mark.parametrize(("default_secs", "num_rounds"), [(0.12, 8), (0.2, 6), (0.25, 6)])
+def test_a_default_with_long_runs_has_fewer_rounds(default_secs: float, num_rounds: int) -> None:
+    found = finish(TASK, [trial(0, default_secs), trial(1, 0.009)], Fixed(lambda *_: 0.01))
+    assert found is not None
+    assert [len(f.rounds) for f in found.finalists] == [num_rounds, ANALYSIS_ROUNDS[0]]
+
+
+@pytest.mark.parametrize("default_secs", [0.26, math.inf])
 def test_a_default_that_would_take_long_or_failed_is_left_alone(default_secs: float) -> None:
     first = trial(0, default_secs)
     if math.isinf(default_secs):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tuner.cost_model import stored_model
-from tuner.cost_model.boosting import boost
+from tuner.cost_model.boosting import STORE, boost
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.replay.packaged import FOLDER
@@ -30,7 +32,9 @@ def inverted(recorded: RecordedSet) -> bytes:
     """Return a model that learned this very task, with the slowest candidate as the best."""
     samples = recorded.samples()
     secs = np.where(np.isfinite(samples.run_secs), 1 / samples.run_secs, 1.0)
-    return stored_model.encode(boost([Samples("task", samples.features, secs)], 0, 40))
+    return stored_model.encode(
+        boost([Samples("task", samples.features, secs)], 0, replace(STORE, num_trees=40))
+    )
 
 
 def curves(recorded: RecordedSet, strategy: str, base: bytes | None) -> Curve:

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target
 from tests.faults.requests import COPY, DEFAULT_TRACE, TARGET
+from workers.measure import compare
 from workers.measure.compare import CompareRequest
 from workers.measure.measure import CandidateMeasurer, build_candidate
 from workers.wire.phase import Phase
@@ -83,6 +85,23 @@ def test_constants_are_packed_before_a_candidate_runs() -> None:
     assert "seated" in measurer.sit(seat, lambda phase, contestant: None)
     assert measurer.turn(0, 1)["secs"] > 0
     assert all(artifact.constants for artifact in built)
+
+
+def test_a_long_run_of_a_candidate_alone_is_the_only_one_of_its_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compare, "_LONG_SECS", 0.0)
+    alone = CompareRequest(COPY, TARGET, (DEFAULT_TRACE,), num_rounds=2, seed=0)
+    in_turns = replace(alone, traces=alone.traces * 2)
+    numbers = [
+        {len(samples) for round_ in measured(request) for samples in round_["samples"].values()}
+        for request in (alone, in_turns)
+    ]
+    assert numbers == [{1}, {5}]
+
+
+def measured(request: CompareRequest) -> list[Any]:
+    return list(CandidateMeasurer().compare(request, lambda phase, contestant: None))
 
 
 def test_wrongly_packed_constants_are_found() -> None:
