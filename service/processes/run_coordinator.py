@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -16,13 +17,16 @@ from service.common.errors import ServeError
 from service.processes.coordinator_thread import STOP_SECS, CoordinatorThread
 from service.store.database.database import open_database
 from tuner.space import stored_spaces
-from workers.engine import certificates
 from workers.engine.engine import ClusterAddress
 from workers.health.ready_file import ReadyFile
 from workers.logs import configure_logs
 
 _log = structlog.get_logger()
 
+_NICENESS = 5
+"""The niceness of coordinators: on the host of an API, a scheduler and a database, look-ups come
+first, for which programs wait. Chosen; at 5 the kernel gives the others three times the share.
+"""
 _LOOK_SECS = 1.0
 """Interval at which the request to stop is checked. Chosen."""
 
@@ -51,11 +55,10 @@ def run_coordinator(
 
     Raises:
         ServeError: If the database cannot be used, or no job can run.
-        CertificateError: If there is no certificate of the cluster.
     """
     configure_logs()
-    if cluster is not None:
-        certificates.read(cluster.certificates)  # fail now, not with the first job
+    if cluster is not None:  # workers of this process would time kernels with less of a processor
+        os.nice(_NICENESS)
     stored_spaces.keep_in(default_directory())
     ready = ready or ReadyFile(None)
     is_over = Event()

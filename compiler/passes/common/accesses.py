@@ -73,13 +73,13 @@ class LoweredAccess:
 
         The extent of a loop that varies with loops around it is a condition.
         """
-        found: list[Expr] = []
+        conditions: list[Expr] = []
         for node, child in pairwise(self.path[depth:]):
             if isinstance(node, If):
-                found.append(node.condition if node.then is child else Not(node.condition))
+                conditions.append(node.condition if node.then is child else Not(node.condition))
             elif isinstance(node, For) and _varies(node.extent):
-                found.append(Compare("<", node.var, node.extent))
-        return found
+                conditions.append(Compare("<", node.var, node.extent))
+        return conditions
 
     def box(self, depth: int) -> list[Span | None]:
         """Return, for each dimension, the corner in terms of outer loops and the extent.

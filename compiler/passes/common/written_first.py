@@ -351,12 +351,10 @@ def _mirrors(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
     """
     if any(isinstance(node, While) for node in store.path[depth:]):
         return False
-    own, others = _indexing_loops(store, depth), _indexing_loops(load, depth)
-    if len(own) != len(others):
+    loops, others = _indexing_loops(store, depth), _indexing_loops(load, depth)
+    if [store.extents[var] for var in loops] != [load.extents[var] for var in others]:
         return False
-    if any(store.extents[a] != load.extents[b] for a, b in zip(own, others, strict=True)):
-        return False
-    names = dict(zip(own, others, strict=True))
+    names = dict(zip(loops, others, strict=True))
     for index, read in zip(store.indices, load.indices, strict=True):
         renamed = substitute(index, names)
         if renamed != read and not _is_same(renamed, read, load):

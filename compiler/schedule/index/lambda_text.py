@@ -97,9 +97,9 @@ def free_names(text: str) -> set[str]:
         LambdaError: If the text is no lambda.
     """
     node = _parse(text)
-    known = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
-    named = {name.id for name in ast.walk(node.body) if isinstance(name, ast.Name)}
-    return named - known - {"T", "min", "max"}
+    params = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    used = {name.id for name in ast.walk(node.body) if isinstance(name, ast.Name)}
+    return used - params - {"T", "min", "max"}
 
 
 def _item(node: ast.expr, values_by_name: Mapping[str, Value]) -> object:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from importlib import import_module
-
 import typer
 
 from loopwright.cli.shared.options import (
@@ -18,14 +15,11 @@ from loopwright.cli.shared.options import (
     ReadyFileOption,
     ServedDbOption,
 )
+from service.processes.run_coordinator import run_coordinator
+from workers.engine.certificates import read as read_certificates
 from workers.engine.engine import ClusterAddress
 from workers.health.ready_file import ReadyFile
 from workers.log_format import LogFormat
-
-_NICENESS = 5
-"""The niceness of coordinators: on the host of an API, a scheduler and a database, look-ups come
-first, for which programs wait. Chosen; at 5 the kernel gives the others three times the share.
-"""
 
 
 def coordinator(
@@ -47,10 +41,6 @@ def coordinator(
     cluster = None if scheduler is None else ClusterAddress(scheduler, certificates)
     if cluster is None and jobs > 1:
         raise typer.BadParameter("more than one job at a time requires --scheduler")
-    if cluster is not None:  # workers of this process would time kernels with less of a processor
-        os.nice(_NICENESS)
-    # Its imports take more than a second of a processor, at that niceness.
-    running = import_module("service.processes.run_coordinator")
-    running.run_coordinator(
-        db, workers, num_jobs=jobs, cluster=cluster, ready=ReadyFile(ready_file)
-    )
+    if cluster is not None:
+        read_certificates(cluster.certificates)  # fail now, not with the first job
+    run_coordinator(db, workers, num_jobs=jobs, cluster=cluster, ready=ReadyFile(ready_file))

@@ -66,7 +66,7 @@ def update_rows(session: Session, table: Table, key: str, rows: Rows) -> None:
 
 
 @dataclass(frozen=True)
-class _Statement:
+class _RowStatement:
     """A statement for many rows on PostgreSQL; `columns` convert the values of each column."""
 
     text: str
@@ -83,14 +83,14 @@ class _Statement:
 
 
 @lru_cache(_MAX_STATEMENTS)
-def _insertion(table: Table, names: tuple[str, ...], dialect: Dialect) -> _Statement:
+def _insertion(table: Table, names: tuple[str, ...], dialect: Dialect) -> _RowStatement:
     columns = [table.c[name] for name in names]
     text = f"INSERT INTO {table.name} ({_names(columns)}) SELECT * FROM {_arrays(columns, dialect)}"
-    return _Statement(text, _converters(columns, dialect))
+    return _RowStatement(text, _converters(columns, dialect))
 
 
 @lru_cache(_MAX_STATEMENTS)
-def _update(table: Table, key: str, names: tuple[str, ...], dialect: Dialect) -> _Statement:
+def _update(table: Table, key: str, names: tuple[str, ...], dialect: Dialect) -> _RowStatement:
     columns = [table.c[name] for name in names]
     changed = [column for column in columns if column.name != key]
     settings = ", ".join(f"{column.name} = new.{column.name}" for column in changed)
@@ -99,7 +99,7 @@ def _update(table: Table, key: str, names: tuple[str, ...], dialect: Dialect) ->
         f" FROM {_arrays(columns, dialect)} AS new ({_names(columns)})"
         f" WHERE {table.name}.{key} = new.{key}"
     )
-    return _Statement(text, _converters(columns, dialect))
+    return _RowStatement(text, _converters(columns, dialect))
 
 
 def _converters(
