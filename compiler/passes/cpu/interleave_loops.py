@@ -23,6 +23,7 @@ from compiler.ir.core.nodes import (
     BinOp,
     For,
     IntImm,
+    Let,
     Load,
     Seq,
     Stmt,
@@ -30,7 +31,7 @@ from compiler.ir.core.nodes import (
     Var,
     seq,
 )
-from compiler.ir.core.visit import map_stmt, substitute, walk
+from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 
 KEY = "interleave"
 _Access: TypeAlias = Load | Store
@@ -65,7 +66,15 @@ def _requested(stmt: Stmt) -> For | None:
 
 
 def _are_independent(first: Stmt, second: Stmt) -> bool:
-    """Return whether no element that one statement writes is accessed by the other."""
+    """Return whether a statement may run inside of another one.
+
+    No element that one of them writes is accessed by the other. Threads that run one after another
+    have loops of one variable in several places; inside of these, it would have another value.
+    """
+    named = {node for node in walk(first) if isinstance(node, Var)}
+    named |= {node.var for node in walk_stmts(first) if isinstance(node, For | Let)}
+    if any(isinstance(node, For | Let) and node.var in named for node in walk_stmts(second)):
+        return False
     accesses, others = _accesses(first), _accesses(second)
     return all(
         all(_differ(a, b) for a in accesses[data] for b in others[data])

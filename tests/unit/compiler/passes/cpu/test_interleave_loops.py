@@ -102,3 +102,26 @@ def test_other_versions_of_a_buffer_are_independent() -> None:
 def test_the_same_version_is_not() -> None:
     func = normalized(is_ahead=False)
     check_against_evaluation(func)
+
+
+def test_a_loop_stays_before_one_of_its_own_variables() -> None:
+    """Threads that a CPU runs one after another share the variable of their loops."""
+    sch = Schedule(
+        parse("""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32"),
+         E: T.Buffer((4, 4), "float32")):
+    for i in T.thread_binding(4, thread="threadIdx.x"):
+        for j in range(4):
+            with T.sblock("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + 1.0
+        for j in range(4):
+            with T.sblock("E"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                E[vi, vj] = A[vj, vi] * 2.0
+""")
+    )
+    copy = sch.read_at(sch.get_loops("B")[1], "B", 0, "shared")
+    sch.annotate(sch.get_loops(copy)[-1], KEY, 1)
+    check_against_evaluation(sch.func)
