@@ -310,7 +310,8 @@ def run_in_parallel(
                 more, failed = _run_apart(seed, chunk)
             counts.add(more)
             failures += failed
-            progress = f"{chunk[-1] + 1} pairs, {len(failures)} failed"
+            failing = ", ".join(str(failure.pair.number) for failure in failures)
+            progress = f"{chunk[-1] + 1} pairs, {len(failures)} failed{failing and f': {failing}'}"
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{progress} ")
             elif (chunk[-1] + 1) % LOGGED_PAIRS == 0:
