@@ -160,8 +160,10 @@ def _nearest(goal: _Goal, space: SketchSpace, index: int) -> Ints:
     if space.is_small(index):
         rows = space.enumerate(index)
     else:
-        near = _near(goal, _descend(goal))
-        rows = space.keep(index, near)
+        best = _descend(goal)
+        # The filter prefers rows that use all cores among those it is given: the nearest one may
+        # pass alone.
+        rows = np.vstack([space.keep(index, best[None]), space.keep(index, _near(goal, best))])
         if not len(rows):
             rows = space.draw(index, MAX_NEAR // 8, np.random.default_rng(0))
     if not len(rows):

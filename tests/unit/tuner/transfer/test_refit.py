@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.tuner.transfer.drawn import FOUR_CORES, ONE_CORE, matmuls, points, sizes, space_of
@@ -59,6 +59,7 @@ def test_a_refitted_chain_is_legal(one: str, other: str, seed: int) -> None:
 
 
 @settings(max_examples=5)
+@example("batch_matmul:2,4,60,81", "batch_matmul:1,1,1,1", 0)
 @given(batches, batches, st.integers(0, 9))
 def test_a_refitted_batch_is_legal(one: str, other: str, seed: int) -> None:
     check_refit(one, other, (FOUR_CORES, FOUR_CORES), seed)
