@@ -1,8 +1,8 @@
 """Read the text of a lambda over indices, without running it.
 
 The text may contain what index maps and padding values need: names, numbers, `+ - * / // %`,
-comparisons, `min`, `max`, typed constants such as `T.float32(0)`, and `T.if_then_else`. Anything
-else is refused, and so is a text that is too long or too deep.
+comparisons, `min`, `max`, typed constants such as `T.float32(0)`, `T.if_then_else`, and `T.Cast` to
+an integer. Anything else is refused, and so is a text that is too long or too deep.
 """
 
 from __future__ import annotations
@@ -90,8 +90,10 @@ def read_lambda(
     return names, function
 
 
-def free_names(text: str) -> set[str]:
-    """Return the symbolic sizes that a lambda names, which Python does not know.
+def is_python(text: str) -> bool:
+    """Return whether Python can run a lambda, beside reading it.
+
+    It knows no symbolic sizes, and converts no indices.
 
     Raises:
         LambdaError: If the text is no lambda.
@@ -99,7 +101,8 @@ def free_names(text: str) -> set[str]:
     node = _parse(text)
     params = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     used = {name.id for name in ast.walk(node.body) if isinstance(name, ast.Name)}
-    return used - params - {"T", "min", "max"}
+    attributes = {name.attr for name in ast.walk(node.body) if isinstance(name, ast.Attribute)}
+    return used <= params | {"T", "min", "max"} and attributes.isdisjoint({"Cast", "cast"})
 
 
 def _item(node: ast.expr, values_by_name: Mapping[str, Value]) -> object:
@@ -143,12 +146,22 @@ def _value(node: ast.expr, values_by_name: Mapping[str, Value], depth: int) -> V
             return -inner(operand)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
             return _COMPARE[type(op)](as_value(inner(left)), inner(right))
-        case ast.Call(func=func, args=[ast.Constant(value="inf" | "-inf" | "nan" as text)]):
-            return _call(_function_name(func), [float(text)])
         case ast.Call(func=func, args=args, keywords=[]):
-            return _call(_function_name(func), [inner(arg) for arg in args])
+            return _called(_function_name(func), args, inner)
         case _:
             raise LambdaError(f"{_quoted(node)} can't stand in a lambda over indices")
+
+
+def _called(
+    name: str, args: Sequence[ast.expr], inner: Callable[[ast.expr], ValueLike]
+) -> ValueLike:
+    match name, args:
+        case _, [ast.Constant(value="inf" | "-inf" | "nan" as text)]:
+            return _call(name, [float(text)])
+        case "Cast" | "cast", [ast.Constant(value="int32" | "int64" as dtype), operand]:
+            return as_value(inner(operand)).astype(dtype)
+        case _:
+            return _call(name, [inner(arg) for arg in args])
 
 
 def _arithmetic(

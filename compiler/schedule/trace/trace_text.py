@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from compiler.schedule.index.lambda_text import free_names
+from compiler.schedule.index.lambda_text import is_python
 from compiler.schedule.trace.instruction import Argument, Instruction, NoteDict, Ref, Term
 from compiler.schedule.trace.instruction_kinds import Parameter
 
@@ -63,7 +63,7 @@ def _argument(parameter: Parameter, value: Argument, names: Names) -> Iterable[s
         return [literal(item, names) for item in value]
     text = literal(value, names)
     is_lambda = parameter.kind in ("index_map", "pad_value") and isinstance(value, str)
-    if is_lambda and not free_names(str(value)):
+    if is_lambda and is_python(str(value)):
         text = str(value)
     elif parameter.kind == "buffer" and isinstance(value, tuple):
         text = f"({', '.join(literal(item, names) for item in value)})"

@@ -26,7 +26,14 @@ def test_show_prints_the_trace_and_the_program(capsys: pytest.CaptureFixture[str
     assert "def main(" in capsys.readouterr().out
 
 
-def test_a_lambda_that_names_a_symbolic_size_is_printed_as_text() -> None:
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        "lambda vi, vj: ((0, n), (vj, vj + 1))",
+        'lambda vi, vj: ((vi, vi + 1), (0, T.Cast("int32", T.Cast("int64", vj) + T.int64(1))))',
+    ],
+)
+def test_a_lambda_that_python_cannot_run_is_printed_as_text(ranges: str) -> None:
     sch = scheduled("""
 @T.prim_func
 def main(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
@@ -37,6 +44,6 @@ def main(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
             B[vi, vj] = A[vi, vj]
 """)
     other = sch.copy()
-    sch.annotate_buffer_access("B", 0, "write", "lambda vi, vj: ((0, n), (vj, vj + 1))")
+    sch.annotate_buffer_access("B", 0, "write", ranges)
     exec(sch.trace.python(), {"sch": other})
     assert structural_equal(other.func, sch.func)
