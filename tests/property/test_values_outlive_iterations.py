@@ -49,7 +49,7 @@ CONDITIONS = (
     "i < 6 and j < 6",
     "A[j] > T.float32(3)",
 )
-EXTENTS = ("8", "8", "8 - i", "i", "5")
+EXTENTS = ("8", "8", "8 - i", "i", "5", "T.min(N[i], 8)")
 
 moved_inwards = Acceptance()
 

@@ -116,14 +116,16 @@ class LoweredAccess:
 
     def _box(self, depth: int) -> list[Span | None]:
         inside = self.path[depth:]
-        inner = {n.var: self.extents[n.var] for n in inside if isinstance(n, For)}
+        loops = {n.var for n in inside if isinstance(n, For)}
+        inner = {var: self.extents[var] for var in loops & self.extents.keys()}
         # A loop of one iteration moves no corner. Some indices name it, others were simplified.
         inner |= {var: extent for var, extent in self.extents.items() if extent == 1}
         if self.is_shared:
             for node in self.path[:depth]:
                 if isinstance(node, For) and is_thread(node):
                     inner[node.var] = self.extents[node.var]
-        hidden = {node.var for node in inside if isinstance(node, Let)}
+        # Nothing is known of a loop whose extent is loaded.
+        hidden = {node.var for node in inside if isinstance(node, Let)} | (loops - inner.keys())
         spans = [split_form(form, inner, hidden) for form in self.forms]
         # Without threads, vectors may read beyond what a condition admits: the room stays.
         conditions = self.conditions(depth) if self.is_of_threads else []
@@ -134,7 +136,7 @@ class LoweredAccess:
 
     @cached_property
     def extents(self) -> dict[Var, int]:
-        """Return the extents of the loops around the access."""
+        """Return the extents of the loops around the access that have a limit."""
         return loop_extents(self.path)
 
     @cached_property

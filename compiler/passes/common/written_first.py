@@ -32,9 +32,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import substitute, walk, walk_stmts
 from compiler.passes.common.accesses import LoweredAccess, Span, common_path, loop_extents
 from compiler.passes.common.thread_loops import is_thread
-from compiler.passes.common.written_points import covers_points
-
-_LANE = Var("lane")
+from compiler.passes.common.written_points import LANE, covers_points
 
 
 def is_written_first(accesses: Iterable[LoweredAccess], depth: int) -> bool:
@@ -274,7 +272,8 @@ def _fills_box(store: LoweredAccess, depth: int, dims: Sequence[int] | None = No
     Args:
         dims: The dimensions of the box that count; all of them if None.
     """
-    inner = {n.var: store.extents[n.var] for n in store.path[depth:] if isinstance(n, For)}
+    loops = {node.var for node in store.path[depth:] if isinstance(node, For)}
+    inner = {var: store.extents[var] for var in loops & store.extents.keys()}
     parts: list[Affine] = []
     sizes: list[int] = []
     box = store.box(depth)
@@ -284,8 +283,8 @@ def _fills_box(store: LoweredAccess, depth: int, dims: Sequence[int] | None = No
             continue
         moving = [(a, c) for a, c in form[0].terms if not inner.keys().isdisjoint(_variables(a))]
         if ramp.lanes > 1 and ramp.stride:
-            inner[_LANE] = ramp.lanes
-            moving.append((_LANE, ramp.stride))
+            inner[LANE] = ramp.lanes
+            moving.append((LANE, ramp.stride))
         parts.append(Affine(tuple(moving), 0))
         sizes.append(span[1])
     return covering_sources(parts, sizes, inner) is not None
@@ -352,7 +351,8 @@ def _mirrors(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
     if any(isinstance(node, While) for node in store.path[depth:]):
         return False
     loops, others = _indexing_loops(store, depth), _indexing_loops(load, depth)
-    if [store.extents[var] for var in loops] != [load.extents[var] for var in others]:
+    extents = [store.extents.get(var) for var in loops]
+    if None in extents or extents != [load.extents.get(var) for var in others]:
         return False
     names = dict(zip(loops, others, strict=True))
     for index, read in zip(store.indices, load.indices, strict=True):

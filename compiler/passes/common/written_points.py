@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.arith.guards import conjuncts
+from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.values import UnknownError, grid, value_at
 from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.nodes import Buffer, Expr, For, IntImm, Stmt, Var, static_shape
-from compiler.ir.core.visit import walk
 from compiler.passes.common.accesses import LoweredAccess, common_path
 
 Numbers: TypeAlias = NDArray[np.int64]
@@ -26,7 +26,8 @@ Numbers: TypeAlias = NDArray[np.int64]
 # A limit on the points of an access, and on the elements in all runs: a few milliseconds each.
 _MAX_POINTS = 1 << 16
 _MAX_ELEMENTS = 1 << 20
-_LANE = Var("lane")
+LANE = Var("lane")
+"""The number of an element in a vector."""
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -53,6 +54,8 @@ def covers_points(
     )
     used = set[Var]().union(*(_used(access, depth) for access in (load, *stores)))
     runs = [node.var for node in load.path[:depth] if isinstance(node, For) and node.var in used]
+    if not load.extents.keys() >= set(runs):
+        return False
     num_keys = prod(load.extents[var] for var in runs) * prod(static_shape(load.buffer))
     read = _touched(load, used, runs, depth)
     if read is None or num_keys > _MAX_ELEMENTS:
@@ -95,10 +98,11 @@ def _touched(
     """Return what an access touches, or None if it can't be tried."""
     ramps = [as_ramp(index) for index in access.indices]
     lanes = max((ramp.lanes for ramp in ramps if ramp is not None), default=1)
-    axes = {var: np.arange(access.extents[var]) for var in _loops(access.path) if var in used}
-    axes[_LANE] = np.arange(lanes)
-    if prod(map(len, axes.values())) > _MAX_POINTS:
+    extents = {var: access.extents.get(var) for var in _loops(access.path) if var in used}
+    sizes = [extent for extent in extents.values() if extent is not None]
+    if len(sizes) < len(extents) or prod(sizes) * lanes > _MAX_POINTS:
         return None
+    axes = {**dict(zip(extents, map(np.arange, sizes), strict=True)), LANE: np.arange(lanes)}
     at = grid(axes)
     shape = tuple(map(len, axes.values()))
     happens = np.ones(shape, bool)
@@ -115,7 +119,7 @@ def _touched(
         if ramp is None:
             return None
         try:
-            index = value_at(ramp.base, at) + ramp.stride * at[_LANE]
+            index = value_at(ramp.base, at) + ramp.stride * at[LANE]
         except UnknownError:
             return None
         happens = happens & (index >= 0) & (index < size)
@@ -144,13 +148,9 @@ def _conditions(access: LoweredAccess, depth: int) -> list[Expr]:
     parts = [part for condition in access.conditions(depth) for part in conjuncts(condition)]
     if access.is_store:
         return parts
-    indexing = set[Var]().union(*map(_variables, access.indices))
-    return [part for part in parts if not indexing.isdisjoint(_variables(part))]
+    indexing = set[Var]().union(*map(variables, access.indices))
+    return [part for part in parts if not indexing.isdisjoint(variables(part))]
 
 
 def _used(access: LoweredAccess, depth: int) -> set[Var]:
-    return set[Var]().union(*map(_variables, [*access.indices, *_conditions(access, depth)]))
-
-
-def _variables(expr: Expr) -> set[Var]:
-    return {node for node in walk(expr) if isinstance(node, Var)}
+    return set[Var]().union(*map(variables, [*access.indices, *_conditions(access, depth)]))
