@@ -10,7 +10,7 @@
 `rfactor` over the inner part of the loop computes the same. The pass does it for any extent, and
 inside other loops: the remainder of the extent goes to the first lanes. The annotation allows
 another order of summation. A loop that does anything else than reduce by `+`, `*`, `min` or `max`
-stays as it is.
+stays as it is, as does one whose inner loops reach an element more than once.
 
 Serial loops around, which hold nothing else and reduce to the same elements, run between the start
 of the lanes and their combination, so that lanes are combined once for all of them.
@@ -26,6 +26,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bijectivity import determined
+from compiler.ir.arith.simplify import normal
 from compiler.ir.core.dtypes import DType, is_float, smallest_and_largest
 from compiler.ir.core.nodes import (
     Allocate,
@@ -194,11 +196,18 @@ def _target(loop: For, store: Store, outer: Path, count: int) -> _LaneReduction 
         return None
     corner: list[Affine] = [low for low, _ in dimensions]
     shape = (*(IntImm(extent) for _, extent in dimensions), IntImm(count))
-    moving = {n for index in store.indices for n in walk(index) if isinstance(n, Var)}
+    variables = {n for index in store.indices for n in walk(index) if isinstance(n, Var)}
+    moving = variables & below.keys()
+    loops = tuple(node for var, node in below.items() if var in moving)
+    elements = (normal(index, ranges) for index in store.indices)
+    if not moving <= determined(elements, inner, variables - moving):
+        return None  # the loops would combine the lanes of an element more than once
+    if any(n in below and n not in moving for node in loops for n in walk(node.extent)):
+        return None  # the loops run with others only
     return _LaneReduction(
         store,
         op,
-        tuple(node for var, node in below.items() if var in moving),
+        loops,
         tuple(map(relative_index, store.indices, corner)),
         Buffer(Var(f"{buffer.name}_lanes", "handle"), shape, buffer.dtype, "local"),
     )

@@ -16,7 +16,8 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.legality.thread_memory import require_sound_threads
 from compiler.schedule.tree.tree import statement_paths
 
-# Primitives that move blocks, or put new ones, under loops whose iterations may run in parallel.
+# Primitives that move blocks or stores, or put new ones, under loops whose iterations may run in
+# parallel.
 _MOVES = frozenset(
     {
         "cache_inplace",
@@ -29,6 +30,7 @@ _MOVES = frozenset(
         "reindex_cache_read",
         "reindex_cache_write",
         "reverse_compute_at",
+        "reverse_compute_inline",
         "write_at",
     }
 )

@@ -43,7 +43,8 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
         whole ranges of its iterators, the producer writes all of its buffer. The block reads one
         element of that buffer, at indices that are in bounds at each of its points and determine
         its iterators. No other block reads the buffer, and it is not an output. Nothing accesses
-        the output of the block before it. Its other inputs are finished before the producer.
+        the output of the block before it. Its other inputs are finished before the producer. The
+        iterations of parallel loops around the producer do not repeat its points.
 
     Rewrites:
         for i in range(n):             for i in range(n):

@@ -131,6 +131,16 @@ STAYS = {
     "it runs under a condition": "if A[k] > T.float32(0):\n            B[0] = B[0] + A[k]",
     "the result moves": "B[k] = B[k] + A[k]",
     "the result is added to itself": "B[0] = B[0] + B[0]",
+    "loops reach an element twice": (
+        "for j in range(6):\n            B[j // 2] = B[j // 2] + A[k] * C[j]"
+    ),
+    "loops overlap": (
+        "for i, j in T.grid(3, 3):\n            B[i * 2 + j] = B[i * 2 + j] + A[k] * C[i * 3 + j]"
+    ),
+    "a loop ends with another one": (
+        "for i in range(3):\n            for j in range(i + 1):\n"
+        "                B[j] = B[j] + A[k] * C[i * 3 + j]"
+    ),
 }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from compiler import te
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
+from compiler.script.parser import parse
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     becomes,
@@ -66,6 +67,26 @@ def test_reverse_compute_inline_refuses_a_block_that_runs_in_part() -> None:
 def test_reverse_compute_inline_refuses_an_output_that_is_touched_before() -> None:
     sch = scheduled(HALF.replace("range(8)", "range(16)").replace("C[vi]", "A[vi]"))
     with refused(sch, "block B touches A, which block C writes, before it", at='"B"'):
+        sch.reverse_compute_inline("C")
+
+
+def test_reverse_compute_inline_refuses_a_producer_that_parallel_iterations_repeat() -> None:
+    # Each iteration computes all of B, in a buffer of its own.
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in T.parallel(8):
+        for j in range(8):
+            with T.block("B"):
+                vj = T.axis.spatial(8, j)
+                B[vj] = A[vj] * T.float32(2)
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + T.float32(1)
+""")
+    sch = Schedule(func)
+    with refused(sch, "race", at="def main"):
         sch.reverse_compute_inline("C")
 
 
