@@ -30,7 +30,7 @@ from compiler.ir.core.nodes import (
     While,
 )
 from compiler.ir.core.visit import substitute, walk, walk_stmts
-from compiler.passes.common.accesses import LoweredAccess, Span, common_path, loop_extents
+from compiler.passes.common.accesses import LoweredAccess, Span, common_path
 from compiler.passes.common.thread_loops import is_thread
 from compiler.passes.common.written_points import LANE, covers_points
 
@@ -260,10 +260,18 @@ def _is_alone(access: LoweredAccess, dim: int, depth: int, around: AbstractSet[V
         around: Loops that the index may not depend on.
     """
     inner = {node.var for node in access.path[depth:] if isinstance(node, For)}
-    moving = inner & _variables(access.indices[dim])
-    others = [index for d, index in enumerate(access.indices) if d != dim]
-    used = set(around).union(*map(_variables, [*others, *access.conditions(depth)]))
-    return moving.isdisjoint(used)
+    by_index = [_index_variables(access, d) for d in range(len(access.indices))]
+    others = by_index[:dim] + by_index[dim + 1 :]
+    used = set(around).union(*others, *map(_variables, access.conditions(depth)))
+    return (inner & by_index[dim]).isdisjoint(used)
+
+
+def _index_variables(access: LoweredAccess, dim: int) -> set[Var]:
+    """Return the variables of a simplified index: `(i * 32 + j) // 32` has no `j` below 32."""
+    form = access.forms[dim]
+    if form is None or lanes_of(access.indices[dim]) > 1:
+        return _variables(access.indices[dim])
+    return set[Var]().union(*(_variables(atom) for atom, _ in form[0].terms))
 
 
 def _fills_box(store: LoweredAccess, depth: int, dims: Sequence[int] | None = None) -> bool:
@@ -319,9 +327,7 @@ def _is_surely_run(
     inner = {node.var for node in moving if isinstance(node, For)} | started
     if store.is_of_threads:
         inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
-    facts = Facts({})
-    for var, extent in loop_extents(store.path).items():
-        facts = facts.having(var, extent)
+    facts = _facts_of_loops(store)
     of_load = load.conditions(depth)
     for condition in of_load:
         if inner.isdisjoint(walk(condition)):
@@ -346,7 +352,8 @@ def _is_surely_run(
 def _mirrors(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
     """Return whether a load reads what a store wrote at the same point of loops like its own.
 
-    That holds for any indices and conditions: they are the same but for the names of loops.
+    That holds for any indices and conditions: they are the same but for the names of loops, or
+    those of the load imply those of the store.
     """
     if any(isinstance(node, While) for node in store.path[depth:]):
         return False
@@ -361,7 +368,20 @@ def _mirrors(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
             return False
     of_load = {part for c in load.conditions(depth) for part in conjuncts(c)}
     of_store = (part for c in store.conditions(depth) for part in conjuncts(c))
-    return all(substitute(part, names) in of_load for part in of_store)
+    rest = [part for part in (substitute(p, names) for p in of_store) if part not in of_load]
+    if not rest:
+        return True
+    facts = _facts_of_loops(load)
+    for condition in of_load:
+        facts = facts.assuming(condition)
+    return all(_holds(part, facts) for part in rest)
+
+
+def _facts_of_loops(access: LoweredAccess) -> Facts:
+    facts = Facts({})
+    for var, extent in access.extents.items():
+        facts = facts.having(var, extent)
+    return facts
 
 
 def _indexing_loops(access: LoweredAccess, depth: int) -> list[Var]:

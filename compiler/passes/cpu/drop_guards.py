@@ -133,6 +133,8 @@ def _is_safe(path: Path, outer: Path, dropped: list[_StoreGuard]) -> bool:
 
     Each index that the guards limit must be inside its buffer anyway. Other indices do not change
     if the guards are dropped, provided that each guard holds for some step of the loops it names.
+    If one may fail for all of them, such as for a tile that blocks of tiles pad, all indices must
+    be inside.
     """
     ranges = loop_extents((*outer, *path))
     inner = {node.var for node in path if isinstance(node, For)}
@@ -141,9 +143,11 @@ def _is_safe(path: Path, outer: Path, dropped: list[_StoreGuard]) -> bool:
         form = normal(guard.condition.lhs, ranges) - normal(guard.condition.rhs, ranges)
         terms = [(atom, c) for atom, c in form.terms if not inner.isdisjoint(walk(atom))]
         first = affine_bounds(form - Affine(tuple(terms), 0, form.dtype), ranges)
-        if first is None or first[1] >= 0 or not all(isinstance(a, Var) for a, _ in terms):
+        if not all(isinstance(atom, Var) for atom, _ in terms):
             return False
         limited |= {atom for atom, _ in terms}
+        if first is None or first[1] >= 0:
+            limited |= {node.var for node in (*outer, *path) if isinstance(node, For)}
     conditions = [guard.condition for guard in dropped]
     for node in path:
         parts = _parts(node.condition) if isinstance(node, If) else ()
