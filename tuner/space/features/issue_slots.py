@@ -10,7 +10,7 @@ GFLOP/s with 1.7 instructions a multiply-add, at 100 and at 70 with 2.3.
 
 from __future__ import annotations
 
-from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
+from tuner.space.tables.nest import NUM_LEVELS, Floats, NestTables
 from tuner.space.tables.register_tile import RegisterTile
 
 LOOP_SLOTS = 5.0
@@ -30,7 +30,7 @@ def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:
 
 
 def _slots_of(tables: NestTables, tile: RegisterTile) -> Floats:
-    unrolled = tables.level_extents[UNROLLED_LEVEL] / tables.nest.dot.size
+    unrolled = tile.unrolled_steps
     loads = tile.loads
     if tables.nest.packed:
         # Each row of tiles reads a panel's vectors again, from the second-level cache.

@@ -12,7 +12,7 @@ import numpy as np
 
 from compiler.target.cpu import CpuTarget
 from tuner.space.features.issue_slots import LOOP_SLOTS
-from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
+from tuner.space.tables.nest import NUM_LEVELS, Floats, NestTables
 from tuner.space.tables.register_tile import RegisterTile
 
 BYTES_PER_CYCLE = {"l2": 32.0, "l3": 16.0, "memory": 5.0}
@@ -40,14 +40,13 @@ class Roofline:
         core = target.pipelines
         tile = RegisterTile(tables, target)
         steps = tables.trips[6] / tables.nest.dot.size
-        unrolled = tables.level_extents[UNROLLED_LEVEL] / tables.nest.dot.size
         if tables.nest.facts.is_reduction:
             # A chain of dependent additions bounds a small tile.
             compute = steps * np.maximum(tile.accumulators / core.fmas, core.fma_latency)
         else:
             compute = steps * np.maximum(tile.accumulators / core.fmas, 1)
         # The core's issue slots beside another thread, for arithmetic and other instructions.
-        body = tile.arithmetic + tile.loads + LOOP_SLOTS / unrolled
+        body = tile.arithmetic + tile.loads + LOOP_SLOTS / tile.unrolled_steps
         compute = np.maximum(compute, steps * body / core.slots)
         loaded = tile.loads + tile.accumulators * (tables.level_extents[4] == 1)
         loads = steps * loaded / core.loads

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
     BlockRealize,
@@ -206,6 +207,7 @@ class SketchBuilder:
         packed: Sequence[int] = (),
         source_bytes: tuple[int, ...] = (),
         tensor_tile: TensorTile | None = None,
+        dot: DotGroup | None = None,
     ) -> None:
         """Record the decisions of a block, for the filter and the cost model; see `TiledNest`.
 
@@ -219,6 +221,7 @@ class SketchBuilder:
             packed: The accesses to panels; see `TiledNest`.
             source_bytes: The bytes of the arrays from which elements are gathered, by access.
             tensor_tile: What one instruction of tensor cores computes.
+            dot: The steps of a sum that a CPU multiplies and adds at once.
         """
         columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
         default_levels = [4 if axis.is_reduction else 0 for axis in facts.axes]
@@ -238,6 +241,7 @@ class SketchBuilder:
                 lanes=lanes,
                 source_bytes=source_bytes,
                 tensor_tile=tensor_tile,
+                dot=dot or DotGroup(),
             )
         )
 

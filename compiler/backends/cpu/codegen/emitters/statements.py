@@ -22,6 +22,8 @@ from functools import partial
 from typing import TypeAlias, assert_never
 
 from compiler.backends.cpu.codegen.emitters.expressions import Expressions
+from compiler.backends.cpu.codegen.emitters.group_copies import KEY as GROUP_COPY
+from compiler.backends.cpu.codegen.emitters.group_copies import GroupCopies
 from compiler.backends.cpu.codegen.emitters.loops import Counter, rotated_loop
 from compiler.backends.cpu.codegen.emitters.matrix_tiles import KEY as TILES
 from compiler.backends.cpu.codegen.emitters.matrix_tiles import MatrixTiles
@@ -105,6 +107,7 @@ class Statements:
         self._vector_bits = target.vector_bits
         self._vectorization = Vectorization(self._vector_bits, scope.registers)
         self._tiles = MatrixTiles(instructions, scope, expressions, frame, target)
+        self._group_copies = GroupCopies(instructions, scope, expressions)
         self._launch = launch
 
     def run(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
@@ -113,8 +116,9 @@ class Statements:
             case Store():
                 self._stores.store(stmt)
             case Seq(stmts):
-                for child in stmts:
-                    self.run(child)
+                for child, following in zip(stmts, (*stmts[1:], None), strict=True):
+                    if following is None or not self._tiles.begins_with_zeros(child, following):
+                        self.run(child)
             case If():
                 self._if(stmt)
             case While():
@@ -174,10 +178,14 @@ class Statements:
 
     def _as_annotated(self, loop: For, extent: int) -> bool:
         """Emit a loop as an annotation requests; return whether there is one that it can follow."""
+        if self._tiles.surround(loop, lambda: self._for(loop)):
+            return True
         annotations = dict(loop.annotations)
         if STREAMS in annotations and not self._stores.streams:
             self._streamed(loop)
             return True
+        if GROUP_COPY in annotations:
+            return self._group_copies.emit(loop, extent, self.run_range)
         run_loop = partial(self.run_range, loop, "0", str(extent))
         return TILES in annotations and self._tiles.emit(loop, run_loop)
 

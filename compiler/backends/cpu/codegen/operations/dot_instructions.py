@@ -153,10 +153,13 @@ class DotGroup:
         size: The neighbours along the sum that are multiplied and added at once; 1 without an
             instruction for it.
         instructions: The instructions for that: more than one if the first does not add to the sum.
+        is_tile: Whether the sums are in tile registers, whose instructions multiply whole tiles.
+            `size` is then what makes a step as fast as a multiply-add of vectors.
     """
 
     size: int = 1
     instructions: int = 1
+    is_tile: bool = False
 
 
 def dot_group(

@@ -27,7 +27,13 @@ from compiler.ir.core.program import PrimFunc
 from compiler.target.cpu import CpuTarget
 
 Array = NDArray[Any]
-SIZES = {"ldtilecfg": "p", "tileloadd64": "rps", "tilestored64": "rps", "tilerelease": ""}
+SIZES = {
+    "ldtilecfg": "p",
+    "tilezero": "r",
+    "tileloadd64": "rps",
+    "tilestored64": "rps",
+    "tilerelease": "",
+}
 _TYPES = {"r": ctypes.c_uint8, "p": ctypes.c_void_p, "s": ctypes.c_int64}
 
 
@@ -53,6 +59,11 @@ class TileModel:
         self.registers[:] = 0xFF
         self.is_configured = False
 
+    def tilezero(self, register: int) -> None:
+        """Fill a register with zeros."""
+        assert self.is_configured
+        self.registers[register] = 0
+
     def tileloadd64(self, register: int, pointer: int, stride: int) -> None:
         """Load rows that are `stride` bytes apart."""
         assert self.is_configured
@@ -74,9 +85,10 @@ class TileModel:
             for tile, dtype, wide in ((a, types[0], types[2]), (b, types[1], types[2]))
         )
         total = self.registers[c].view(types[2])
-        for k in range(16):
-            for e in range(left.shape[2]):
-                total += left[:, k, e, None] * right[None, k, :, e]
+        with np.errstate(all="ignore"):  # rows that pad a panel hold anything
+            for k in range(16):
+                for e in range(left.shape[2]):
+                    total += left[:, k, e, None] * right[None, k, :, e]
         self.num_products += 1
 
 
