@@ -14,6 +14,7 @@ import structlog
 
 from compiler.user_cache import default_directory
 from service.common.errors import ServeError
+from service.processes.allocator import return_unused_memory
 from service.processes.coordinator_thread import STOP_SECS, CoordinatorThread
 from service.store.database.database import open_database
 from tuner.space import stored_spaces
@@ -57,6 +58,7 @@ def run_coordinator(
         ServeError: If the database cannot be used, or no job can run.
     """
     configure_logs()
+    return_unused_memory()
     if cluster is not None:  # workers of this process would time kernels with less of a processor
         os.nice(_NICENESS)
     stored_spaces.keep_in(default_directory())
