@@ -105,7 +105,8 @@ class SharedParts:
     Attributes:
         pulse: Renews the leases of all.
         writer: Stores the trials of all.
-        turn: Held by the one that polls the queue.
+        reads: Of the one that polls the queue.
+        turn: Held by that one.
         waiting: Those that wait for the turn: the one that polls claims for them, too.
         preparation: Held by the job that is prepared.
         presence: The session lock of the process, by which others see its end.
@@ -115,6 +116,7 @@ class SharedParts:
     def __init__(self, database: Database, lease_secs: float = leases.LEASE_SECS) -> None:
         self.pulse = Pulse(database, lease_secs)
         self.writer = TrialWriter(database)
+        self.reads = database.single_reads()
         self.turn = Lock()
         self.waiting: deque[Coordinator] = deque()
         self.preparation = Turns()
@@ -233,11 +235,11 @@ class Coordinator:
         if served is None or not presence.is_held:
             return []
         others = set[str]()
-        with self._database.read() as session:
-            look = claims.look(session, presence.is_gone, presence.number)
-            if not (most := self._shared.even_share.most(look, presence.num_present)):
-                return []
-            if self._serves is not None:
+        look = claims.look(self._shared.reads, presence.is_gone, presence.number)
+        if not (most := self._shared.even_share.most(look, presence.num_present)):
+            return []
+        if self._serves is not None:
+            with self._database.read() as session:
                 others = workers.labels_now(session) - set(served)
         seats = [self, *list(self._shared.waiting)][: min(most, _MAX_CLAIMS)]
         with self._database.write() as session:

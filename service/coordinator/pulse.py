@@ -59,6 +59,7 @@ class Pulse:
 
     def __init__(self, database: Database, lease_secs: float = leases.LEASE_SECS) -> None:
         self._database = database
+        self._reads = database.single_reads()
         self._lease_secs = lease_secs
         self._heartbeats: list[Beating] = []
         self._lock = Lock()  # of the list and the thread
@@ -124,16 +125,15 @@ class Pulse:
 
     def _look(self, heartbeats: Sequence[Beating]) -> None:
         job_ids = [job_id for heartbeat in heartbeats for job_id in heartbeat.job_ids]
-        with self._database.read() as session:
-            read = controls.of_jobs(session, job_ids)
-            for heartbeat in heartbeats:
-                heartbeat.controls |= {
-                    job_id: read[job_id] for job_id in heartbeat.job_ids if job_id in read
-                }
-                for job_id in heartbeat.job_ids[:1]:  # those of a group take turns
-                    heartbeat.standing = _standing(heartbeat.controls[job_id])
-                if heartbeat.group_id is not None:
-                    heartbeat.is_joined = groups.has_waiting(session, heartbeat.group_id)
+        read = controls.of_jobs(self._reads, job_ids)
+        for heartbeat in heartbeats:
+            heartbeat.controls |= {
+                job_id: read[job_id] for job_id in heartbeat.job_ids if job_id in read
+            }
+            for job_id in heartbeat.job_ids[:1]:  # those of a group take turns
+                heartbeat.standing = _standing(heartbeat.controls[job_id])
+            if heartbeat.group_id is not None:
+                heartbeat.is_joined = groups.has_waiting(self._reads, heartbeat.group_id)
 
 
 def _standing(job: JobControls) -> Standing:

@@ -15,10 +15,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import ForeignKey, Index, Integer, String, Text, select, text
+from sqlalchemy import ForeignKey, Index, Integer, String, Text, bindparam, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column, relationship
 
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
+from service.store.database.single_reads import SingleReads
 from service.wire.models import WebhookRead, WebhookState
 
 MAX_ATTEMPTS = 16
@@ -142,12 +143,18 @@ def queue_event(session: Session, webhook_id: UUID, data: Mapping[str, Any]) -> 
     )
 
 
-def has_due(session: Session, now: datetime) -> bool:
-    """Return whether an event is due."""
-    query = select(WebhookEventRow.id).where(
-        WebhookEventRow.state == WebhookState.PENDING, WebhookEventRow.next_at <= now
+_DUE = (
+    select(WebhookEventRow.id)
+    .where(
+        WebhookEventRow.state == WebhookState.PENDING, WebhookEventRow.next_at <= bindparam("now")
     )
-    return session.scalar(query.limit(1)) is not None
+    .limit(1)
+)
+
+
+def has_due(reads: SingleReads, now: datetime) -> bool:
+    """Return whether an event is due."""
+    return bool(reads.rows(_DUE, {"now": now}))
 
 
 def begin_attempts(session: Session, now: datetime, limit: int) -> list[Attempt]:

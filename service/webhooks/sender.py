@@ -35,6 +35,7 @@ class WebhookSender:
         self, database: Database, allowed: AllowedAddresses, *, clock: Clock = utc_now
     ) -> None:
         self._database = database
+        self._reads = database.single_reads()
         self._allowed = allowed
         self._clock = clock
         self._stopping = Event()
@@ -52,9 +53,8 @@ class WebhookSender:
 
     def send_due(self) -> int:
         """Send events that are due; return how many attempts were made."""
-        with self._database.read() as session:
-            if not webhooks.has_due(session, self._clock()):
-                return 0
+        if not webhooks.has_due(self._reads, self._clock()):
+            return 0
         with self._database.write() as session:
             attempts = webhooks.begin_attempts(session, self._clock(), _MAX_AT_ONCE)
         errors = deliver_all(attempts, self._allowed, self._clock())

@@ -29,6 +29,11 @@ class SingleReads:
         self._connection: Connection | None = None
         self._lock = Lock()
 
+    @property
+    def dialect_name(self) -> str:
+        """The name of the kind of database."""
+        return self._engine.dialect.name
+
     def rows(self, query: Select[*Columns], parameters: Mapping[str, Any]) -> list[Row[*Columns]]:
         """Return the rows of a query: all that was committed before the call is seen.
 

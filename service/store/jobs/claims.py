@@ -17,15 +17,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, func, null, select
 from sqlalchemy.orm import Session
 
 from service.common.owner import Owner
 from service.store.database import session_locks
-from service.store.database.base import shared_now
+from service.store.database.base import shared_now, utc_now
+from service.store.database.single_reads import SingleReads
 from service.store.jobs import blame, groups, jobs, leases
 from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
@@ -57,24 +59,32 @@ class Look:
     num_own: int
 
 
-def look(session: Session, is_gone: Callable[[int], bool], lock: int | None = None) -> Look:
-    """Look at the open jobs, without the lock that writers wait for; see `claim`.
+def look(reads: SingleReads, is_gone: Callable[[int], bool], lock: int | None = None) -> Look:
+    """Look at the open jobs, by one statement and without the lock that writers wait for.
+
+    It is a hint: a claim looks again, at the session locks, too.
 
     Args:
         lock: The session lock of the process.
     """
-    columns = JobRow.state, JobRow.priority, JobRow.lease_owner, JobRow.lease_until
-    open_jobs: Any = session.execute(select(*columns).where(_IS_OPEN)).all()
-    now = shared_now(session)
-    locks = _free_locks(session, open_jobs, is_gone)
-    free = [row for row in open_jobs if leases.is_free(row, now, locks)]
+    open_jobs: Any = reads.rows(_open_leases(reads.dialect_name), {})
     owners = [Owner.parse(row.lease_owner) for row in open_jobs if row.lease_owner is not None]
+    locks = {owner.lock for owner in owners if owner.lock is not None and is_gone(owner.lock)}
+    free = [row for row in open_jobs if leases.is_free(row, row.now or utc_now(), locks)]
     return Look(
         num_open=len(open_jobs),
         num_free=len(free),
         num_urgent=sum(row.priority > 0 for row in free),
         num_own=sum(lock is not None and owner.lock == lock for owner in owners),
     )
+
+
+@cache
+def _open_leases(dialect_name: str) -> Any:
+    """Return the statement of `look`: columns of the open jobs, and the time of `shared_now`."""
+    now = func.clock_timestamp() if dialect_name == "postgresql" else null()
+    columns = JobRow.state, JobRow.priority, JobRow.lease_owner, JobRow.lease_until
+    return select(*columns, now.label("now")).where(_IS_OPEN)
 
 
 def claim(session: Session, owner: Owner, **options: Any) -> list[JobRow]:

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from service.common.errors import ServiceConflictError
 from service.store.database.base import utc_now
+from service.store.database.bulk import padded
+from service.store.database.single_reads import SingleReads
 from service.store.jobs import blame, groups, jobs
 from service.store.jobs.groups import GroupRow
 from service.store.jobs.jobs import JobRow
@@ -48,18 +50,21 @@ class JobControls:
     priority: int = 0
 
 
-def of_jobs(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
-    """Return the current controls of jobs."""
-    rows = session.execute(
-        select(
-            *(JobRow.id, JobRow.cancel_requested, JobRow.stop_requested),
-            *(JobRow.max_trials, JobRow.max_secs, JobRow.plateau, JobRow.plateau_from),
-            func.coalesce(GroupRow.max_trials, JobRow.max_trials).label("shared_trials"),
-            *(JobRow.owner, JobRow.priority),
-        )
-        .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
-        .where(JobRow.id.in_(job_ids))
+_OF_JOBS: Any = (
+    select(
+        *(JobRow.id, JobRow.cancel_requested, JobRow.stop_requested),
+        *(JobRow.max_trials, JobRow.max_secs, JobRow.plateau, JobRow.plateau_from),
+        func.coalesce(GroupRow.max_trials, JobRow.max_trials).label("shared_trials"),
+        *(JobRow.owner, JobRow.priority),
     )
+    .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
+    .where(JobRow.id.in_(bindparam("ids", expanding=True)))
+)
+
+
+def of_jobs(reads: SingleReads, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
+    """Return the current controls of jobs."""
+    rows: Any = reads.rows(_OF_JOBS, {"ids": padded(job_ids)})
     return {
         row.id: JobControls(
             is_cancelled=row.cancel_requested,

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import Integer, func, select
+from sqlalchemy import Integer, bindparam, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.common.errors import ServiceNotFoundError
 from service.store.database.base import Base, UtcDateTime, utc_now
+from service.store.database.single_reads import SingleReads
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 
@@ -59,10 +60,16 @@ def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], max_trials: int) -> 
     row.max_trials = max_trials
 
 
-def has_waiting(session: Session, group_id: UUID) -> bool:
+_WAITING = (
+    select(JobRow.id)
+    .where(JobRow.group_id == bindparam("group_id"), JobRow.state == JobState.QUEUED)
+    .limit(1)
+)
+
+
+def has_waiting(reads: SingleReads, group_id: UUID) -> bool:
     """Return whether a job of a group waits for a coordinator."""
-    query = select(JobRow.id).where(JobRow.group_id == group_id, JobRow.state == JobState.QUEUED)
-    return session.scalar(query.limit(1)) is not None
+    return bool(reads.rows(_WAITING, {"group_id": group_id}))
 
 
 def trials_left(session: Session, group_id: UUID) -> int:

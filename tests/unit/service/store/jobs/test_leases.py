@@ -88,8 +88,7 @@ def test_a_job_whose_lease_ran_out_is_free(database: Database) -> None:
 
 def test_a_free_job_is_seen_without_the_lock_of_writers(database: Database) -> None:
     def may_claim() -> bool:
-        with database.read() as session:
-            return claims.look(session, lambda _: False).num_free > 0
+        return claims.look(database.single_reads(), lambda _: False).num_free > 0
 
     assert not may_claim()
     add_job(database)
@@ -196,8 +195,7 @@ def test_cancelling_a_running_job_tells_its_owner(database: Database) -> None:
     claimed(database, ME)
     with database.write() as session:
         assert controls.cancel(session, job_id).state is JobState.RUNNING
-    with database.read() as session:
-        assert controls.of_jobs(session, [job_id])[job_id].is_cancelled
+    assert controls.of_jobs(database.single_reads(), [job_id])[job_id].is_cancelled
 
 
 def test_a_cancelled_job_whose_owner_died_ends_at_the_next_claim(database: Database) -> None:
