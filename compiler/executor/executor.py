@@ -17,7 +17,7 @@ from .cores import available_cores
 from .error import ArgumentError, PackageError
 from .loaded_code import LoadedCode
 from .machine import check_machine
-from .memory import address_of, aligned_empty
+from .memory import address_of, aligned_empty, aligned_zeros
 from .package import ALIGNMENT, OBJECT, POOL, WEIGHTS, Package
 from .params import Param
 from .pool import PROCESS_POOL
@@ -36,7 +36,7 @@ class _Scratch:
     def __init__(self, package: Package) -> None:
         try:
             self.arena = aligned_empty((package.arena_bytes,), "uint8")
-            self.workspace = aligned_empty((package.workspace_bytes,), "uint8")
+            self.workspace = aligned_zeros((package.workspace_bytes,), "uint8")
         except MemoryError as error:
             num_bytes = package.arena_bytes + package.workspace_bytes
             raise PackageError(

@@ -22,7 +22,7 @@ from .error import ArgumentError, ArtifactError, PackageError
 from .functions.call_plan import CallPlanRunner
 from .loaded_code import LoadedCode
 from .machine import check_machine
-from .memory import address_of, aligned_empty
+from .memory import address_of, aligned_zeros
 from .params import ENTRY, describe_kernel
 from .pool import PROCESS_POOL
 from .symbolic_calls import SymbolicCalls
@@ -115,7 +115,7 @@ class LoadedKernel:
         """
         entry = self._open()
         checked, words, size = self._located(arrays)
-        workspace = aligned_empty((size,), "uint8")
+        workspace = aligned_zeros((size,), "uint8")
         threads = self._limited(num_threads)
         packed = bytearray(self._pack(*words, address_of(workspace), threads, self._launch))
         first_byte = _bytes_of(packed)
@@ -165,7 +165,7 @@ class LoadedKernel:
         """Return the address of this thread's workspace, of at least this size."""
         local = self._local
         if getattr(local, "size_bytes", -1) < size_bytes:
-            local.workspace = aligned_empty((size_bytes,), "uint8")
+            local.workspace = aligned_zeros((size_bytes,), "uint8")
             local.address, local.size_bytes = address_of(local.workspace), size_bytes
         return int(local.address)
 
@@ -267,7 +267,7 @@ def _pack_constants(artifact: Artifact, const_params: Mapping[str, Any]) -> tupl
     names = [param.name for param in artifact.constants]
     arrays = [ArrayCheck(param).array(const_params[param.name]) for param in artifact.constants]
     copies = [
-        aligned_empty(param.shape, numpy_dtype(param.dtype)) for param in artifact.packed_copies
+        aligned_zeros(param.shape, numpy_dtype(param.dtype)) for param in artifact.packed_copies
     ]
     for copy in copies:
         copy.fill(0)  # elements beyond the end are read, though never used

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -30,10 +30,23 @@ def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> Array:
         dtype: The element type, or its name, such as `"float32"`.
     """
     kind = np.dtype(dtype)
-    size = math.prod(shape) * kind.itemsize
-    raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    return _aligned(np.empty, math.prod(shape) * kind.itemsize).view(kind).reshape(shape)
+
+
+def aligned_zeros(shape: Sequence[int], dtype: str | np.dtype[Any]) -> Array:
+    """Return an array of zeros that starts at a cache line, for workspaces and packed constants.
+
+    Kernels compute with padding that they do not write. Zeros are fast on every CPU; numbers that
+    old memory happens to hold may be subnormal (`compiler.passes.cpu.padded_buffers`).
+    """
+    kind = np.dtype(dtype)
+    return _aligned(np.zeros, math.prod(shape) * kind.itemsize).view(kind).reshape(shape)
+
+
+def _aligned(allocate: Callable[..., Array], size_bytes: int) -> Array:
+    raw = allocate(size_bytes + ALIGNMENT, dtype=np.uint8)
     offset = -address_of(raw) % ALIGNMENT
-    return raw[offset : offset + size].view(kind).reshape(shape)
+    return raw[offset : offset + size_bytes]
 
 
 def address_of(array: Array) -> int:

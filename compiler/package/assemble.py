@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compiler.backends.module import Module
 from compiler.executor.artifact import Artifact
-from compiler.executor.memory import aligned_empty
+from compiler.executor.memory import aligned_zeros
 from compiler.executor.params import Param
 from compiler.graph.lower import LoweredGroup
 from compiler.graph.memory import MemoryPlan
@@ -156,7 +156,7 @@ class _Assembly:
     ) -> list[NDArray[Any]]:
         if packer.name not in self._packers:
             self._packers[packer.name] = Module(packer)
-        copies = [aligned_empty(param.shape, param.dtype) for param in packed]
+        copies = [aligned_zeros(param.shape, param.dtype) for param in packed]
         for copy in copies:
             copy.fill(0)  # elements beyond the end are read, though never used
         arrays = [x.elements for x in constants if isinstance(x, Constant)]

@@ -19,7 +19,7 @@ from compiler.backends.backend import backend_of
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.threads.thread_pool import thread_pool
 from compiler.executor.cpu_flags import cpu_flags
-from compiler.executor.memory import aligned_empty
+from compiler.executor.memory import aligned_zeros
 from compiler.executor.package import (
     ALIGNMENT,
     FORMAT_VERSION,
@@ -120,7 +120,7 @@ def _write_zip(opened: BinaryIO, files: Mapping[str, memoryview]) -> None:
 
 def _weights(plan: ModelPlan) -> NDArray[np.uint8]:
     """Return the weights of a plan, zeros between them."""
-    content = aligned_empty((plan.weights_bytes,), "uint8")
+    content = aligned_zeros((plan.weights_bytes,), "uint8")
     content.fill(0)
     for placed in plan.weights:
         flat = placed.array.reshape(-1).view(np.uint8)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from compiler.backends.backend import SourceCode, backend_of
 from compiler.backends.module import Module
-from compiler.executor.memory import aligned_empty
+from compiler.executor.memory import aligned_empty, aligned_zeros
 from compiler.executor.params import Param
 from compiler.package.plan import BufferRef, ModelPlan, PlannedKernel, Region
 from compiler.target.cpu import CpuTarget
@@ -35,7 +35,7 @@ class SteppedModel:
     def __init__(self, plan: ModelPlan) -> None:
         self.plan = plan
         self.arena = aligned_empty((plan.arena_bytes,), "uint8")
-        self._weights = aligned_empty((plan.weights_bytes,), "uint8")
+        self._weights = aligned_zeros((plan.weights_bytes,), "uint8")
         for placed in plan.weights:
             end = placed.offset + placed.array.nbytes
             self._weights[placed.offset : end] = _bytes(placed.array)

@@ -9,6 +9,7 @@
 If tiles do not divide an extent, the last tile has rows that do not exist. A buffer of one tile has
 room for them. Every store to these rows is under the same guard, so no row of the result depends on
 them, and they may hold anything. Without guards, sums stay in registers and reductions in lanes.
+What they are computed from is zero: `padded_buffers`.
 
 Guards stay if a row that does not exist would be loaded from beyond the end of another buffer, or
 could make a division trap.

@@ -102,7 +102,7 @@ class FunctionEmitter:
 
     def define(self, name: str, params: list[str]) -> str:
         """Return the text of the function, which is complete."""
-        self._module.externals |= self._instructions.externals
+        self._module.externals |= self._instructions.externals | self._frame.externals
         lines = [
             f"define internal void @{name}({', '.join(params)}) #0 {{",
             "entry:",

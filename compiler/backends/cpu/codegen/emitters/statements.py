@@ -35,7 +35,7 @@ from compiler.backends.cpu.codegen.text.instructions import Instructions, Regist
 from compiler.backends.cpu.codegen.text.types import memory_type
 from compiler.ir.arith.bounds import bounds, reach
 from compiler.ir.arith.simplify import simplify
-from compiler.ir.core.dtypes import bits, is_integer, size_bytes
+from compiler.ir.core.dtypes import bits, is_float, is_integer, size_bytes
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.layout import num_elements
 from compiler.ir.core.nodes import (
@@ -58,6 +58,7 @@ from compiler.ir.core.nodes import (
     static_int,
 )
 from compiler.passes.common.accesses import is_symbolic
+from compiler.passes.cpu.padded_buffers import may_read_padding
 from compiler.target.cpu import CpuTarget
 
 Action: TypeAlias = Callable[[], None]
@@ -393,7 +394,15 @@ class Statements:
             # A masked vector of a register may reach beyond the last element.
             count += self._vector_bits // bits(buffer.dtype)
             element = memory_type(buffer.dtype)
-            name = self._frame.allocate_on_stack(count, element, CACHE_LINE_BYTES, "local")
+            is_padded = (
+                buffer not in scope.registers
+                and is_float(buffer.dtype)
+                and may_read_padding(buffer, body)
+            )
+            zeroed_bytes = count * size_bytes(buffer.dtype) if is_padded else 0
+            name = self._frame.allocate_on_stack(
+                count, element, CACHE_LINE_BYTES, "local", zeroed_bytes=zeroed_bytes
+            )
             scope.storage[buffer] = RegisterValue(name, 0)
             self.run(body)
             return

@@ -13,6 +13,7 @@ from compiler.ir.core.nodes import BinOp, Expr, IntImm
 # The line of x86-64 CPUs and of most Arm ones (Cortex-A, Neoverse).
 CACHE_LINE_BYTES = 64
 _LINE = IntImm(CACHE_LINE_BYTES)
+_MEMSET = "llvm.memset.p0.i64"
 
 
 class Frame:
@@ -24,6 +25,7 @@ class Frame:
 
     Attributes:
         allocas: The instructions that begin the function.
+        externals: The declarations of what they call.
         used_bytes: The part of the workspace in use.
         peak_bytes: The largest part of the workspace in use at once.
     """
@@ -32,10 +34,13 @@ class Frame:
         self._builder = builder
         self._emit_integer = emit_integer
         self.allocas: list[str] = []
+        self.externals: set[str] = set()
         self.used_bytes: Expr = IntImm(0)
         self.peak_bytes: Expr = IntImm(0)
 
-    def allocate_on_stack(self, count: int, element: str, alignment: int, stem: str) -> str:
+    def allocate_on_stack(
+        self, count: int, element: str, alignment: int, stem: str, *, zeroed_bytes: int = 0
+    ) -> str:
         """Return the name of an array on the stack.
 
         Args:
@@ -43,9 +48,14 @@ class Frame:
             element: Their LLVM type.
             alignment: Its alignment in bytes.
             stem: The beginning of its name.
+            zeroed_bytes: The bytes that are zero when the function begins.
         """
         name = f"%{self._builder.fresh_name(stem)}"
         self.allocas.append(f"  {name} = alloca [{count} x {element}], align {alignment}")
+        if zeroed_bytes:
+            self.externals.add(f"declare void @{_MEMSET}(ptr, i8, i64, i1)")
+            call = f"call void @{_MEMSET}(ptr {name}, i8 0, i64 {zeroed_bytes}, i1 false)"
+            self.allocas.append(f"  {call}")
         return name
 
     @contextmanager
