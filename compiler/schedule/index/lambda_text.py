@@ -93,7 +93,7 @@ def read_lambda(
 def is_python(text: str) -> bool:
     """Return whether Python can run a lambda, beside reading it.
 
-    It knows no symbolic sizes, and converts no indices.
+    It knows no symbolic sizes, and of the dialect only the types.
 
     Raises:
         LambdaError: If the text is no lambda.
@@ -102,7 +102,7 @@ def is_python(text: str) -> bool:
     params = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     used = {name.id for name in ast.walk(node.body) if isinstance(name, ast.Name)}
     attributes = {name.attr for name in ast.walk(node.body) if isinstance(name, ast.Attribute)}
-    return used <= params | {"T", "min", "max"} and attributes.isdisjoint({"Cast", "cast"})
+    return used <= params | {"T", "min", "max"} and attributes <= _DTYPES.keys()
 
 
 def _item(node: ast.expr, values_by_name: Mapping[str, Value]) -> object:

@@ -30,6 +30,7 @@ def test_show_prints_the_trace_and_the_program(capsys: pytest.CaptureFixture[str
     "ranges",
     [
         "lambda vi, vj: ((0, n), (vj, vj + 1))",
+        "lambda vi, vj: ((vi, vi + 1), (T.min(vj, 7) - 0, vj + 1))",
         'lambda vi, vj: ((vi, vi + 1), (0, T.Cast("int32", T.Cast("int64", vj) + T.int64(1))))',
     ],
 )

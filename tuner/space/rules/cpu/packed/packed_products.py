@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from compiler.backends.cpu.codegen.emitters.matrix_tiles import ROWS
 from compiler.backends.cpu.codegen.operations.dot_instructions import FOUR, DotGroup
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
@@ -116,6 +117,8 @@ def _forks(
     group = step_group(draft, facts, product.left.read, product.right.read)
     is_padded = steps % group.size > 0
     forks = tile_forks(draft, facts, product)
+    if forks and facts.axes[product.row].extent >= ROWS:
+        return forks  # whole tiles multiply many times as much in a cycle as vectors do
     has_groups = group.size == FOUR and not is_padded and _has_groups(draft, facts, product)
     for variant in _variants(draft, steps):
         if is_padded and not variant.is_left_packed:
