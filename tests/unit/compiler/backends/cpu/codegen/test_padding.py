@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import platform
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
@@ -15,9 +14,11 @@ from compiler.backends.module import Module
 from compiler.driver import build
 from compiler.ir.core.nodes import static_shape
 from compiler.schedule.error import ScheduleError
-from tests.targets import level
+from tests.targets import level, runs_here
 from tuner.search.make import make_strategy
 from tuner.task import Task
+
+pytestmark = runs_here(3)
 
 DENORMAL_OPERAND = 2
 """The bit of MXCSR that an operation on a subnormal number sets (Intel, volume 1, 10.2.3)."""
@@ -72,8 +73,6 @@ class Control:
 
 @pytest.fixture(scope="module")
 def control() -> Control:
-    if platform.machine() != "x86_64":
-        pytest.skip("the status register is that of x86-64")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
