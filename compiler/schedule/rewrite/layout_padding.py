@@ -2,8 +2,7 @@
 
 assumption    no block writes the buffer: the caller must have filled it; a block declares that
 replacement   a block writes the buffer in the order of its old elements: it now runs in the order
-of
-              the new layout, and writes the value into the padding
+              of the new layout, and writes the value into the padding
 epilogue      otherwise: after the last write another block writes the value
 """
 
@@ -117,14 +116,10 @@ def _writes(path: Path, buffer: Buffer) -> Iterator[Path]:
 
 
 def _replace(func: PrimFunc, old: Stmt, new: Stmt) -> PrimFunc:
-    def visit(path: Path) -> Path | None:
-        if path[-1] is old:
-            return path
-        return next((p for c in children(path[-1]) if (p := visit((*path, c)))), None)
-
-    path = visit((func.body,))
-    assert path is not None, "what is replaced is in the program"
-    return replace_at(func, path, new)
+    """Return the program with a statement replaced, also if it is part of an init."""
+    body = transform(func.body, on_stmt=lambda stmt: new if stmt is old else None)
+    assert isinstance(body, BlockRealize), "the root stays"
+    return replace(func, body=body)
 
 
 def _assumption(name: str, padded: Padded) -> Stmt:

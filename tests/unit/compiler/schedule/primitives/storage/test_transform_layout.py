@@ -176,6 +176,23 @@ def test_a_reduction_writes_its_padding() -> None:
     np.testing.assert_array_equal(result, in_layout(a @ b, tile, (2, 2, 4, 4), 9.0))
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_reduction_in_an_outer_block_writes_its_padding(depth: int) -> None:
+    """At depth 0 the loops that write zeros are the init of the outer block."""
+    A, B = te.placeholder((5, 6), name="A"), te.placeholder((6, 7), name="B")
+    r = te.reduce_axis((0, 6), "k")
+    C = te.compute((5, 7), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), "C")
+    sch = Schedule(te.create_prim_func([A, B, C], "main"))
+    sch.blockize(sch.get_loops("C")[depth])
+    sch.transform_layout("C", "C", tile, pad_value=9.0)
+    verify(sch.func)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, s).astype("float32") for s in ((5, 6), (6, 7)))
+    result = np.zeros((2, 2, 4, 4), "float32")
+    build(sch)(a, b, result)
+    np.testing.assert_array_equal(result, in_layout(a @ b, tile, (2, 2, 4, 4), 9.0))
+
+
 def test_a_function_of_the_place_can_be_the_pad_value() -> None:
     sch = Schedule(elementwise(3))
     pad = "lambda i, j: T.if_then_else(i < 1, T.float32(1), T.float32(-2))"
