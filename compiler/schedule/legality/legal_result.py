@@ -17,13 +17,14 @@ from compiler.schedule.legality.thread_memory import require_sound_threads
 from compiler.schedule.tree.tree import statement_paths
 
 # Primitives that move blocks or stores, or put new ones, under loops whose iterations may run in
-# parallel.
+# parallel, or that copy such loops: the copies share the buffers that an iteration had for itself.
 _MOVES = frozenset(
     {
         "cache_inplace",
         "cache_read",
         "cache_write",
         "compute_at",
+        "loop_partition",
         "online_softmax",
         "read_at",
         "reindex",

@@ -63,9 +63,9 @@ def transform_layout(
 
     Requires:
         The block has such a read or write, of a parameter or an allocated buffer without views,
-        whose storage no opaque call takes. The map is injective, and new indices start at zero. There is
-        no padding, or a value for it of the type of the elements, or `assume_injective_transform`
-        is given. The new buffer is within the limits of sizes.
+        whose storage no opaque call takes. The map is injective, and new indices start at zero.
+        There is no padding, or a value for it of the type of the elements, or
+        `assume_injective_transform` is given. The new buffer is within the limits of sizes.
 
     Rewrites:
         B = T.alloc_buffer((n,))                   B = T.alloc_buffer((n // 4, 4))

@@ -121,3 +121,27 @@ def test_loop_partition_refuses_an_unknown_extent_and_annotations() -> None:
     sch.annotate(j, "note", 1)
     with refused(sch, "loop j has annotations: note", at="for j in"):
         sch.loop_partition(j, [4, None])
+
+
+ROW_OF_EACH_ITERATION = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    B = T.sblock_alloc_buffer((4, 8))
+    for i in range(4):
+        for j in T.parallel(8):
+            for k in range(8):
+                with T.sblock("B"):
+                    v_i, v_k = T.axis.remap("SS", [i, k])
+                    B[v_i, v_k] = A[v_i, v_k] * T.float32(2)
+            with T.sblock("C"):
+                v_i, v_j = T.axis.remap("SS", [i, j])
+                C[v_i, v_j] = B[v_i, v_j]
+"""
+
+
+def test_loop_partition_refuses_parts_that_would_share_the_buffer_of_an_iteration() -> None:
+    """Iterations of `j` have a `B` each while all of its uses are below one loop."""
+    sch = scheduled(ROW_OF_EACH_ITERATION)
+    i, _ = sch.get_loops("C")
+    with refused(sch, "iterations of a parallel loop race", at="def main"):
+        sch.loop_partition(i, [1, None])
