@@ -62,6 +62,11 @@ def _tiled(draft: SketchBuilder, name: str) -> list[SketchBuilder]:
     ragged = ragged_fork(draft, block)
     if ragged is not None:
         return [ragged]
+    if all(axis.is_reduction for axis in block.axes):
+        # A single element needs no buffer for its tile, and no loop in which an epilogue runs.
+        direct = draft.fork("direct")
+        _tile(direct, block, None)
+        return [direct]
     consumers = draft.consumers(name)
     if len(consumers) == 1 and draft.is_intermediate(name):
         consumer = facts.get(consumers[0])
@@ -72,8 +77,6 @@ def _tiled(draft: SketchBuilder, name: str) -> list[SketchBuilder]:
             return [fused]
     direct, cached = draft.fork("direct"), draft.fork("cached", "cached_write")
     _tile(direct, block, None)
-    if all(axis.is_reduction for axis in block.axes):
-        return [direct]  # a single element needs no buffer for its tile
     copy = cached.schedule.cache_write(cached.schedule.get_block(name), 0, "local")
     _tile(cached, block, copy)
     cached.scheduled.add(cached.block_name(copy))

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from compiler import ops
 from compiler.ir.core.visit import walk
+from tests.targets import here
+from tests.unit.tuner.candidates import check_candidates
 from tests.unit.tuner.space.spaces import names, space_of
 from tuner.space.analysis.block_facts import sites
+from tuner.space.generate import design_space
+from tuner.task import Task
 
 PACKED = ["packed", "packed_right", "packed_whole", "packed_right_whole"]
 
@@ -22,6 +27,17 @@ def test_a_product_is_packed_or_written_directly_or_cached() -> None:
 def test_an_elementwise_consumer_is_fused() -> None:
     assert names(ops.mm_relu(32, 32, 32)) == [*PACKED, "fused"]
     assert names(ops.matmul_bias_relu(32, 32, 32)) == [*PACKED, "fused"]
+
+
+@pytest.mark.parametrize(
+    "spec", ["mean:1", "mean:5", "mean:7", "layer_norm:1", "layer_norm:6", "sum:3:bfloat16"]
+)
+@pytest.mark.parametrize("num_cores", [1, 2])
+def test_an_epilogue_of_a_single_element_is_a_block_of_its_own(spec: str, num_cores: int) -> None:
+    """The element has no loop below which its consumer could run."""
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here(num_cores)))
+    check_candidates(func, space, each=2)
 
 
 def test_the_vectorized_loop_is_contiguous_in_the_output() -> None:
