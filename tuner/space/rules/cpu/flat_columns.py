@@ -19,10 +19,6 @@ from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 MAX_ROWS = 8
 """Unrolled rows of a tile: with two vectors of columns they fill the 16 vector registers of AVX2.
 """
-MAX_SINGLE_ROWS = 16
-"""The same for tiles of one vector, if the CPU has 32 registers: on an Emerald Rapids, the sums of
-eight rows wait for each other, and those of 16 are 4 to 7% faster.
-"""
 MAX_UNROLLED_STEPS = 8
 """Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
 MAX_PANELS = 4
@@ -289,15 +285,12 @@ def _tile(
     if cores > 1:
         # With one round for each core, the faster core would be idle.
         max_panels = max(1, min(max_panels, panels // (ROUNDS * cores)))
-    is_single = 8 * product.tile * facts.write.item_bytes <= draft.cpu.vector_bits
-    has_registers = draft.cpu.num_vector_registers > MAX_SINGLE_ROWS
-    max_rows = MAX_SINGLE_ROWS if is_single and has_registers else MAX_ROWS
     for old, axis, loop in zip(names, facts.axes, loops, strict=True):
         used = _levels(old, axis.is_reduction, product)
         parts: Sequence[LoopRV] = [loop]
         axis_columns: dict[int, int] = {}
         if len(used) > 1 and axis.extent > 1:
-            limits = {_TILE: max_rows, _UNROLLED: MAX_UNROLLED_STEPS, _MIDDLE: max_panels}
+            limits = {_TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_STEPS, _MIDDLE: max_panels}
             limit = limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
