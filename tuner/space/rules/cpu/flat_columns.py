@@ -16,8 +16,12 @@ from tuner.space.rules.epilogue import elementwise_consumer, epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
+VECTORS = 2
+"""Vectors of columns in a tile. With one, each multiply-add would load a weight: on an Emerald
+Rapids, packed products of 28 x 28 pixels are 1.2 to 1.3 times as fast.
+"""
 MAX_ROWS = 8
-"""Unrolled rows of a tile: with two vectors of columns they fill the 16 vector registers of AVX2.
+"""Unrolled rows of a tile: with its vectors of columns they fill the 16 vector registers of AVX2.
 """
 MAX_UNROLLED_STEPS = 8
 """Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
@@ -45,7 +49,7 @@ class _Product:
     """The axes of `out[i, y, x] += weights[i, k] * image[k, y, x]`, and its image.
 
     `columns` are contiguous in the image and in the output. They index `dims` of the image, and
-    `step` indexes `step_dim`. `tile` is 0 if no tile of whole vectors divides the columns.
+    `step` indexes `step_dim`. `tile` is 0 if no tile of two vectors divides the columns.
     """
 
     image: TensorAccess
@@ -72,8 +76,8 @@ class FlatColumns:
     the output is written contiguously. So nothing is transposed, even if vectors do not divide a
     row.
 
-    If vectors do not divide all pixels, such as 7 x 7, the pixels become one axis, and a later rule
-    multiplies two matrices. The image is then copied into its panels.
+    If pairs of vectors do not divide all pixels, such as 7 x 7, the pixels become one axis, and a
+    later rule multiplies two matrices. The image is then copied into its panels.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -116,8 +120,7 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
             if not a.is_reduction and a.extent > 1 and weights.strides[i] and not image.strides[i]
         ]
         num_columns = prod(facts.axes[i].extent for i in columns)
-        tiles = [count * lanes for count in (2, 1) if num_columns % (count * lanes) == 0]
-        tile = tiles[0] if tiles else 0
+        tile = 0 if num_columns % (VECTORS * lanes) else VECTORS * lanes
         if not columns or len(rows) != 1 or (not tile and len(columns) == 1):
             continue
         if tile and facts.axes[columns[-1]].extent % tile == 0:
