@@ -10,7 +10,12 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def schedule_copy(
-    draft: SketchBuilder, facts: BlockFacts, depth: int = 0, *, fills_first: bool = True
+    draft: SketchBuilder,
+    facts: BlockFacts,
+    depth: int = 0,
+    *,
+    fills_first: bool = True,
+    joins_rows: bool = True,
 ) -> None:
     """Schedule a spatial block whose axes are the dimensions of its output, without choices.
 
@@ -26,6 +31,7 @@ def schedule_copy(
         depth: The number of loops of another block around it.
         fills_first: Whether the constant of a padding is filled in first. Copies of constants are
             made ahead of a run only by a single block.
+        joins_rows: Whether rows that follow each other on both sides may be one.
     """
     schedule = draft.schedule
     block = schedule.get_block(facts.name)
@@ -37,7 +43,7 @@ def schedule_copy(
         around = loops[:-1]
         schedule.vectorize(loops[-1])
     else:
-        around = _transpose(draft, facts, loops, (read, written))
+        around = _transpose(draft, facts, loops, (read, written), joins_rows=joins_rows)
     around = around[:shared]
     if around and not depth:
         draft.parallelize(around)
@@ -74,7 +80,12 @@ def _fill_first(draft: SketchBuilder, facts: BlockFacts) -> int | None:
 
 
 def _transpose(
-    draft: SketchBuilder, facts: BlockFacts, loops: list[LoopRV], axes: tuple[int, int]
+    draft: SketchBuilder,
+    facts: BlockFacts,
+    loops: list[LoopRV],
+    axes: tuple[int, int],
+    *,
+    joins_rows: bool,
 ) -> list[LoopRV]:
     """Tile the axes along which memory is read and written; return the remaining outer loops."""
     schedule = draft.schedule
@@ -82,7 +93,7 @@ def _transpose(
     read, written = axes
     first = min(axes)
     row, column = loops[read], loops[written]
-    if 0 < read < written and _runs_on(facts, read - 1, read):
+    if joins_rows and 0 < read < written and _runs_on(facts, read - 1, read):
         first -= 1
         row = schedule.fuse(loops[first], row)
     outer_loops = [loop for index, loop in enumerate(loops) if index > first and index not in axes]

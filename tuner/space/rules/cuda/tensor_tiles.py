@@ -16,7 +16,9 @@ from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.cuda.chunk_pipelines import pipeline_chunks
 from tuner.space.rules.cuda.lane_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, STEP, THREAD
-from tuner.space.rules.cuda.matrix_products import (
+from tuner.space.rules.cuda.operand_copies import ASYNC_BYTES
+from tuner.space.rules.epilogue import elementwise_consumer
+from tuner.space.rules.matrix_products import (
     MatrixProduct,
     block_of,
     find_matrix_product,
@@ -26,8 +28,6 @@ from tuner.space.rules.cuda.matrix_products import (
     make_plain,
     pad,
 )
-from tuner.space.rules.cuda.operand_copies import ASYNC_BYTES
-from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.tensor_tile import TensorTile
 

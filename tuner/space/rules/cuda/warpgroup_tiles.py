@@ -14,8 +14,8 @@ from compiler.target.gpus import nearest_gpu
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION, WGMMA_INSTRUCTIONS
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, THREAD
-from tuner.space.rules.cuda.matrix_products import MatrixProduct, block_of, find_matrix_product
 from tuner.space.rules.epilogue import epilogue_of
+from tuner.space.rules.matrix_products import MatrixProduct, block_of, find_matrix_product
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.tensor_tile import WarpgroupTile
 

@@ -14,7 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.rules.cuda.matrix_products import (
+from tuner.space.rules.cuda.operand_copies import VECTOR, WIDE
+from tuner.space.rules.cuda.product_tiles import ProductTile, find_tile
+from tuner.space.rules.epilogue import elementwise_consumer
+from tuner.space.rules.matrix_products import (
     find_matrix_product,
     fuse_axes,
     inline_copies,
@@ -22,9 +25,6 @@ from tuner.space.rules.cuda.matrix_products import (
     make_plain,
     pad,
 )
-from tuner.space.rules.cuda.operand_copies import VECTOR, WIDE
-from tuner.space.rules.cuda.product_tiles import ProductTile, find_tile
-from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 MULTIPLES = (WIDE, WIDE, WIDE)

@@ -13,6 +13,9 @@ An instruction multiplies groups of neighbours along the sum, `e`: two bfloat16 
 are contiguous in both operands, and the columns of C are. Any other loop with the annotation is
 emitted as a loop. `docs/numerics.md` states how sums of bfloat16 are rounded.
 
+A loop around that of the rows may have 16 rows in each iteration, such as those of two lines of an
+image, whose distance is then another one than that of rows.
+
 The registers are configured before the outermost loop around products and released after it: the
 configuration alone takes 200 cycles, a product of four tiles 64 (Emerald Rapids, measured). A loop
 that fills C with zeros just before is left out: registers begin with zeros.
@@ -89,8 +92,26 @@ class _TileProduct:
     right: Load
     groups: For
     neighbours: For
+    lines: For | None
     rows: For
     columns: For
+
+    @property
+    def inner(self) -> list[For]:
+        """The loops inside of the one along the sum."""
+        lines = [] if self.lines is None else [self.lines]
+        return [self.groups, self.neighbours, *lines, self.rows, self.columns]
+
+    @property
+    def tiled(self) -> list[For]:
+        """The loops over the sums of a block of tiles."""
+        return self.inner[2:]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The tiles along the rows and along the columns."""
+        lines = 1 if self.lines is None else _extent(self.lines)
+        return lines * (_extent(self.rows) // ROWS), _extent(self.columns) // ROWS
 
 
 class MatrixTiles:
@@ -151,16 +172,14 @@ class MatrixTiles:
         if not (isinstance(first, For) and isinstance(second, For) and _is_annotated(second)):
             return False
         loops, fill = _nest(first)
-        if len(loops) != 2 or not isinstance(fill, Store):
+        product = self._find(second) if isinstance(fill, Store) else None
+        if product is None or not isinstance(fill, Store) or not _is_zero(fill.value):
             return False
-        product = self._find(second)
-        if product is None or not _is_zero(fill.value):
+        if list(map(_extent, loops)) != list(map(_extent, product.tiled)):
             return False
-        names = {a.var: b.var for a, b in zip(loops, (product.rows, product.columns), strict=True)}
-        extents = [_extent(loop) for loop in loops]
+        names = {a.var: b.var for a, b in zip(loops, product.tiled, strict=True)}
         indices = tuple(substitute(index, names) for index in fill.indices)
-        is_same = (fill.buffer, indices) == (product.store.buffer, product.store.indices)
-        if not is_same or extents != [_extent(product.rows), _extent(product.columns)]:
+        if (fill.buffer, indices) != (product.store.buffer, product.store.indices):
             return False
         self._zeros = second
         return True
@@ -178,7 +197,7 @@ class MatrixTiles:
         product = self._find(loop)
         if product is None:
             return False
-        down, across = (_extent(axis) // ROWS for axis in (product.rows, product.columns))
+        down, across = product.counts
         total = Load(product.store.buffer, product.store.indices)
         sums = [(MAX_TILES * i + j, i, j) for i in range(down) for j in range(across)]
         is_alone = not self._is_configured
@@ -235,11 +254,14 @@ class MatrixTiles:
         stride = self._stride(tile, down)
         assert stride is not None, "rows of tiles are at equal distances: `_find` checked it"
         env = self._scope.env
-        position = {product.rows: ROWS * at[0], product.columns: ROWS * at[1]}
-        inner = (product.rows, product.columns, product.groups, product.neighbours)
-        env.update({loop.var: position.get(loop, 0) for loop in inner})
+        env.update({loop.var: 0 for loop in product.inner})
+        env[product.columns.var] = ROWS * at[1]
+        if product.lines is None:
+            env[product.rows.var] = ROWS * at[0]
+        else:
+            env[product.lines.var] = at[0]
         pointer = self._addresses.address(tile.buffer, tile.indices).pointer.name
-        for loop in inner:
+        for loop in product.inner:
             del env[loop.var]
         row_bytes = stride * size_bytes(tile.buffer.dtype)
         self._call(f"llvm.x86.{name}", f"i8 {register}, ptr {pointer}, i64 {row_bytes}")
@@ -263,10 +285,11 @@ class MatrixTiles:
         if self._scope.mask is not None or self._scope.num_lanes() > 1:
             return None
         loops, store = _nest(loop.body)
-        if len(loops) != 4 or not isinstance(store, Store):
+        if not 4 <= len(loops) <= 5 or not isinstance(store, Store):
             return None
-        for inner in loops:
-            self._scope.extents[inner.var] = _extent(inner)
+        # That of the sum, too: `begins_with_zeros` looks at a loop before it is emitted.
+        for nested in (loop, *loops):
+            self._scope.extents[nested.var] = _extent(nested)
         match store.value:
             case BinOp(
                 "+", Load() as total, BinOp("*", Cast(_, Load() as a), Cast(_, Load() as b))
@@ -276,8 +299,11 @@ class MatrixTiles:
                 return None
         if total != Load(store.buffer, store.indices):
             return None
+        groups, neighbours, *lines, rows, columns = loops
         for left, right in ((a, b), (b, a)):
-            product = _TileProduct(store, left, right, *loops)
+            product = _TileProduct(
+                store, left, right, groups, neighbours, lines[0] if lines else None, rows, columns
+            )
             types = left.buffer.dtype, right.buffer.dtype, store.buffer.dtype
             if multiplies_tiles(self._target, *types) and self._fits(product):
                 return product
@@ -286,11 +312,10 @@ class MatrixTiles:
     def _fits(self, product: _TileProduct) -> bool:
         """Return whether the operands lie as the instructions take them."""
         group = 4 // size_bytes(product.left.buffer.dtype)
-        rows, columns = _extent(product.rows), _extent(product.columns)
         sizes = [_extent(product.groups), _extent(product.neighbours)]
-        if sizes != [ROWS, group] or any(
-            n % ROWS or not 1 <= n // ROWS <= MAX_TILES for n in (rows, columns)
-        ):
+        are_whole = all(_extent(loop) % ROWS == 0 for loop in (product.rows, product.columns))
+        are_few = all(1 <= count <= MAX_TILES for count in product.counts)
+        if sizes != [ROWS, group] or not (are_whole and are_few and self._fits_lines(product)):
             return False
         total = Load(product.store.buffer, product.store.indices)
         inner = (product.groups, product.neighbours, product.rows, product.columns)
@@ -301,6 +326,14 @@ class MatrixTiles:
         down = [strides[0][2], strides[1][2], strides[2][0]]
         fixed = [[0, 0, down[0], 1], [group, 1, down[1], 0], [down[2], 1, 0, group]]
         return None not in down and strides == fixed
+
+    def _fits_lines(self, product: _TileProduct) -> bool:
+        """Return whether lines, if any, have one tile each, and are at equal distances."""
+        if product.lines is None:
+            return True
+        total = Load(product.store.buffer, product.store.indices)
+        strides = [self._stride(a, product.lines) for a in (total, product.left, product.right)]
+        return _extent(product.rows) == ROWS and None not in strides and strides[2] == 0
 
 
 def _is_zero(value: Expr) -> bool:

@@ -22,6 +22,7 @@ from tuner.space.rules.cpu.packed.packed_products import MAX_UNROLLED_GROUPS
 from tuner.space.rules.cpu.packed.window_groups import window_groups
 from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.cpu.step_groups import step_group
+from tuner.space.rules.cpu.window_tiles import window_tile_forks
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -80,6 +81,8 @@ class PackedWindows:
         for name, facts in draft.block_facts().items():
             if name in draft.scheduled or not facts.is_reduction:
                 continue
+            if tiles := window_tile_forks(draft, facts):
+                return tiles  # whole tiles multiply many times as much in a cycle as vectors do
             roles = find_roles(facts, draft.cpu)
             groups = None if facts.is_affine else find_groups(draft, facts)
             if roles is not None or groups is not None:

@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from compiler import ops
 from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.backends.cpu.runtime.tile_permission import FEATURE
-from compiler.backends.module import Module
 from compiler.driver import build, emit
 from compiler.ir.core.dtypes import DType
-from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.inputs import random_inputs
 from compiler.ir.interpret.oracle.oracle import compare, interpret
 from compiler.target.cpu import CpuTarget
-from compiler.target.host import host_features
 from tests.targets import here
 from tests.unit.compiler.backends.cpu.codegen.emitters.tile_model import run_by_model
-from tuner.space.design_space import SketchSpace
+from tests.unit.tuner.space.rules.cpu.tile_candidates import (
+    CPU,
+    TARGET,
+    needs_tiles,
+    run,
+    scheduled,
+)
 from tuner.space.generate import design_space
 from tuner.task import Task
-
-CPU = "sapphirerapids"
-TARGET = CpuTarget(f"cpu -mcpu={CPU} -num-cores=1")
-
-
-def scheduled(func: PrimFunc, space: SketchSpace, seed: int = 0) -> Iterator[PrimFunc]:
-    """Yield a candidate of each sketch with tile registers."""
-    for index, sketch in enumerate(space.sketches):
-        if "matrix_tiles" in sketch.tags:
-            (choices,) = space.draw(index, 1, np.random.default_rng(seed))
-            yield sketch.candidate(choices).trace.apply_to(func).func
-
 
 PRODUCTS = {
     "blocks of 2 x 2 tiles": (ops.dense(64, 64, 96, "bfloat16"), 4 * 4 * 3, 2),
@@ -105,9 +93,6 @@ def test_other_products_have_no_such_sketch(func: PrimFunc, cpu: str) -> None:
     assert not any("matrix_tiles" in sketch.tags for sketch in space.sketches)
 
 
-needs_tiles = pytest.mark.skipif(
-    FEATURE not in host_features().split(","), reason="this host has no tile registers (AMX)"
-)
 OPERATORS: dict[str, Callable[[int, int, int], PrimFunc]] = {
     "dense": lambda m, n, k: ops.dense(m, n, k, "bfloat16", bias=True),
     "matmul": lambda m, n, k: ops.matmul(m, n, k, "bfloat16", out_dtype="float32"),
@@ -154,19 +139,3 @@ def test_sums_of_bfloat16_flush_subnormal_numbers() -> None:
         assert result[0, 0] == 0
         assert result[1, 1] == 0
         assert result[2, 2] == np.float32(a[2, 0])
-
-
-def run(
-    module: Module, func: PrimFunc, inputs: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """Run a kernel; return its outputs."""
-    arrays = {
-        b.name: np.array(inputs[b.name]) if b.name in inputs else _empty(b) for b in func.buffers
-    }
-    module(*arrays.values())
-    return {name: array for name, array in arrays.items() if name not in inputs}
-
-
-def _empty(buffer: Buffer) -> NDArray[Any]:
-    dtype = ml_dtypes.bfloat16 if buffer.dtype == "bfloat16" else buffer.dtype
-    return np.zeros(static_shape(buffer), dtype)
