@@ -26,7 +26,7 @@ from service.common.owner import Owner
 from service.coordinator.even_share import EvenShare
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
 from service.coordinator.heartbeat_measurer import Measuring
-from service.coordinator.job_runner import JobDriver, JobOutcome, JobRunner
+from service.coordinator.job_runner import JobDriver, JobOutcome, JobRunner, PreparationError
 from service.coordinator.presence import Presence
 from service.coordinator.pulse import Pulse
 from service.coordinator.turns import Turns
@@ -66,7 +66,7 @@ _MAX_CLAIMS = 16
 transactions, and each is short. Chosen.
 """
 _MAX_BACKOFF_SECS = 60.0
-"""Longest pause after consecutive errors. Chosen."""
+"""Longest pause after consecutive errors of the service. Chosen."""
 _NO_CLAIM_SECS = 10.0
 """Longest pause after a claim that failed, for example by an error of the database. Chosen."""
 _OF_THE_SERVICE = (
@@ -174,7 +174,7 @@ class Coordinator:
         self._prove = prove
         self._serves = serves
         self._clock = clock
-        self._num_errors = 0  # consecutive
+        self._num_errors = 0  # consecutive ones of the service
         self._granted: list[JobRow] = []  # claimed by another one
         self.driver: JobDriver = JobRunner(
             database,
@@ -277,9 +277,9 @@ class Coordinator:
                     self._retrainer.offer(label)
         except LeaseLostError as error:
             _log.warning("jobs lost", jobs=list(map(str, work.open_ids)), reason=str(error))
+        except PreparationError as error:
+            self._give_up(work, error.cause, unprepared=error.job_id)
         except Exception as error:
-            job_ids = list(map(str, work.open_ids))
-            log_error(_log, "an error interrupted jobs", error, jobs=job_ids)
             self._give_up(work, error)
 
     def _run(self) -> None:
@@ -382,16 +382,35 @@ class Coordinator:
     ) -> None:
         leases.finish(session, job.id, self.owner, state, stop_reason=reason, error=error)
 
-    def _give_up(self, work: _Work, error: Exception) -> None:
-        """Return jobs to the queue after an error, and wait: longer with each consecutive error."""
+    def _give_up(self, work: _Work, error: Exception, unprepared: UUID | None = None) -> None:
+        """Return jobs to the queue after an error.
+
+        If the error is the service's, wait: longer with each consecutive one. One of a job delays
+        that job alone, so that others may run meanwhile.
+
+        Args:
+            unprepared: The job that could not be prepared, if that is the error.
+        """
+        log_error(_log, "an error interrupted jobs", error, jobs=list(map(str, work.open_ids)))
         # A missing worker is not an internal error: its message says what to do.
         is_plain = isinstance(error, NoWorkerError)
         reason = str(error) if is_plain else f"internal error: {type(error).__name__}: {error}"
         is_own = work.has_begun and not isinstance(error, _OF_THE_SERVICE)
         for job_id in work.open_ids:
             with suppress(LeaseLostError), self._database.write() as session:
+                if is_own and unprepared not in (None, job_id):
+                    leases.release(session, job_id, self.owner)
+                    continue
                 leases.give_up(
-                    session, job_id, self.owner, reason, is_own=is_own, has_begun=work.has_begun
+                    session,
+                    job_id,
+                    self.owner,
+                    reason,
+                    is_own=is_own,
+                    has_begun=work.has_begun,
+                    max_errors=blame.MAX_PREPARATIONS if unprepared else blame.MAX_CRASHES,
                 )
+        if is_own:
+            return
         self._num_errors += 1
         self._stopping.wait(min(0.25 * 2 ** min(self._num_errors, 30), _MAX_BACKOFF_SECS))

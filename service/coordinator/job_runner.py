@@ -15,6 +15,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from compiler.backends.backend import host_labels
+from service.common.errors import LeaseLostError
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
@@ -50,6 +51,20 @@ _MAX_AHEAD = 3
 """Most rounds of a job that begin beside the current one: they are proposed without its results,
 and are lost if the coordinator ends. Chosen.
 """
+
+
+class PreparationError(Exception):
+    """A job could not be prepared, for example since a schedule rule fails on its program.
+
+    Attributes:
+        job_id: The job, which may be one of a group.
+        cause: What was raised.
+    """
+
+    def __init__(self, job_id: UUID, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.job_id = job_id
+        self.cause = cause
 
 
 @dataclass(frozen=True)
@@ -131,6 +146,9 @@ class JobRunner:
             jobs: One job, or all of a group that have not ended.
             heartbeat: Renews the leases, and reads the controls of the jobs.
             is_stopping: Returns whether all jobs must return to the queue.
+
+        Raises:
+            PreparationError: If a job cannot be prepared.
         """
         with ExitStack() as stack:
             stack.callback(self._settle, jobs)
@@ -142,7 +160,7 @@ class JobRunner:
                         yield from [JobOutcome(job.id) for job in jobs]
                         return
                     is_alone = len(jobs) == 1
-                    searches.append(self._search(job, heartbeat, is_stopping, ahead=is_alone))
+                    searches.append(self._prepared(job, heartbeat, is_stopping, ahead=is_alone))
                 stack.enter_context(searches[-1].rounds)
             ends = interleave(
                 [search.rounds for search in searches],
@@ -164,6 +182,16 @@ class JobRunner:
         for job in jobs:
             with suppress(Exception):
                 self._writer.flush(job.id)
+
+    def _prepared(
+        self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool], *, ahead: bool
+    ) -> _Search:
+        try:
+            return self._search(job, heartbeat, is_stopping, ahead=ahead)
+        except (LeaseLostError, MemoryError):
+            raise
+        except Exception as error:
+            raise PreparationError(job.id, error) from error
 
     def _search(
         self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool], *, ahead: bool

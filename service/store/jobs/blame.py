@@ -25,6 +25,10 @@ from service.wire.models import JobState
 
 MAX_CRASHES = 5
 """A job that crashed its coordinator so often fails. Chosen: chance crashes seldom repeat."""
+MAX_PREPARATIONS = 2
+"""A job that could not be prepared so often fails: the same program and rules raise the same error
+again. Chosen.
+"""
 _MAX_CRASHES_OF_MANY = 15
 """The same while several jobs crash and none makes progress, so that the service is suspected.
 Chosen.
@@ -72,6 +76,7 @@ def count_error(row: JobRow, *, is_own: bool, has_begun: bool) -> None:
         row.crashes -= 1
     if is_own:
         row.crashes += 1
+        row.claimed_at = None  # the claim says nothing about the service: no other job waits
     row.retry_at = shared_now(object_session(row)) + delay(row.fruitless_claims)
 
 

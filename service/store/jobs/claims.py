@@ -7,8 +7,8 @@ claims in vain; then the owner with the least running and recent work; then the 
 
 A claim is in vain if it ends, by a crash or an error, before any trial was measured. Claims in vain
 delay the next claim of the same job, and several in a row delay all claims: a service that is
-broken neither spins nor works through its queue. See `service.store.jobs.blame` for when a job
-fails.
+broken neither spins nor works through its queue. Errors of a job delay that job alone. See
+`service.store.jobs.blame` for when a job fails.
 """
 
 from __future__ import annotations

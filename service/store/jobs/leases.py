@@ -100,7 +100,14 @@ def release(session: Session, job_id: UUID, owner: Owner) -> None:
 
 
 def give_up(
-    session: Session, job_id: UUID, owner: Owner, error: str, *, is_own: bool, has_begun: bool
+    session: Session,
+    job_id: UUID,
+    owner: Owner,
+    error: str,
+    *,
+    is_own: bool,
+    has_begun: bool,
+    max_errors: int = blame.MAX_CRASHES,
 ) -> None:
     """Return the job to the queue after an error; it fails after repeated errors of its own.
 
@@ -108,13 +115,14 @@ def give_up(
         is_own: Whether the job caused the error; else the service did, and the job is retried
             later.
         has_begun: Whether `blame.begin_work` was called for this claim.
+        max_errors: After so many errors of its own in a row the job fails.
 
     Raises:
         LeaseLostError: If `owner` no longer holds the lease.
     """
     row = owned(session, job_id, str(owner))
     blame.count_error(row, is_own=is_own, has_begun=has_begun)
-    if is_own and row.crashes >= blame.MAX_CRASHES:
+    if is_own and row.crashes >= max_errors:
         end(session, row, JobState.FAILED, error)
     else:
         _requeue(session, row)
