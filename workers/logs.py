@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 
 import structlog
 
 from workers.log_format import LOGS, LogFormat
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROLS_IN_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def configure_logs() -> None:
@@ -48,12 +52,25 @@ def configure_logs() -> None:
 
 def _text() -> list[structlog.typing.Processor]:
     return [
+        _escape_controls,
         structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(),
             # The default prints local variables, and so whatever secrets they hold.
             exception_formatter=structlog.dev.plain_traceback,
-        )
+        ),
     ]
+
+
+def _escape_controls(
+    _: object, __: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Escape control characters: a path of a request must not clear the screen or forge a line."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            has_lines = name in {"event", "exception", "stack"}
+            controls = _CONTROLS_IN_LINES if has_lines else _CONTROLS
+            event[name] = controls.sub(lambda match: repr(match[0])[1:-1], value)
+    return event
 
 
 def _json() -> list[structlog.typing.Processor]:

@@ -13,7 +13,8 @@ CODE = """
 import logging, structlog
 from workers.logs import configure_logs
 configure_logs()
-structlog.get_logger("service.test").info("claimed", job="j1", secs=0.5)
+path = "/a\\0\\x1b[31m\\nb\\x7f"
+structlog.get_logger("service.test").info("claimed", job="j1", secs=0.5, path=path)
 logging.getLogger("service.other").info("ours")
 logging.getLogger("somebody.else").info("theirs")
 logging.getLogger("somebody.else").warning("careful")
@@ -45,6 +46,11 @@ def test_json_has_an_object_a_line() -> None:
     assert events[0]["job"] == "j1"
     assert events[0]["level"] == "info"
     assert "ValueError: broken" in events[3]["exception"]
+
+
+def test_control_characters_are_escaped() -> None:
+    claimed = lines("text")[0]
+    assert r"/a\x00\x1b[31m\nb\x7f" in claimed
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
