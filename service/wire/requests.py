@@ -17,10 +17,13 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationError,
     model_serializer,
     model_validator,
 )
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from service.wire.surrogates import lone_surrogates
 from service.wire.trial_limit import MAX_TRIALS
 from service.wire.windows import WindowText
 
@@ -74,10 +77,26 @@ _LATER_FIELDS = frozenset({"webhook", "window"})
 """Fields of submissions since idempotency keys are stored; null is their default."""
 
 
+_LONE_SURROGATE = PydanticCustomError(
+    "lone_surrogate", "a text must not contain half of a surrogate pair, such as \\ud800"
+)
+
+
 class Request(BaseModel):
     """A body that a client sends: an unknown field is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_lone_surrogates(cls, body: object) -> object:
+        """Refuse texts that cannot be encoded: JSON can escape half of a surrogate pair."""
+        if flaws := [
+            InitErrorDetails(type=_LONE_SURROGATE, loc=location, input=text)
+            for location, text in lone_surrogates(body)
+        ]:
+            raise ValidationError.from_exception_data(cls.__name__, flaws)
+        return body
 
     @model_validator(mode="before")
     @classmethod

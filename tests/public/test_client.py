@@ -159,6 +159,11 @@ def test_a_script_with_a_mistake_is_answered_with_its_place(client: lw.Client) -
     assert caught.value.problem.errors[0].line is not None
 
 
+def test_half_of_a_surrogate_pair_is_refused(client: lw.Client) -> None:
+    with pytest.raises(lw.InvalidRequestError, match=r"^name is .*half of a surrogate pair"):
+        client.tune("matmul:8,8,8", max_trials=1, name="\ud800")
+
+
 @pytest.mark.parametrize(
     ("operator", "target", "trials", "words"),
     [

@@ -67,6 +67,32 @@ def test_a_request_out_of_range_is_refused_with_its_place(
     assert expected in refused["detail"]
 
 
+@pytest.mark.parametrize(
+    ("path", "change", "pointer"),
+    [
+        ("jobs", {"name": "\ud800"}, "/name"),
+        ("jobs", {"note": "a\udfff"}, "/note"),
+        ("jobs", {"tags": ["nightly", "\ud800"]}, "/tags/1"),
+        ("jobs", {"target": "\ud800"}, "/target"),
+        ("jobs", {"rules": ["\ud800"]}, "/rules/0"),
+        ("jobs", {"workload": {"operator": "\ud800"}}, "/workload/operator"),
+        ("jobs", {"workload": {"script": "\ud800"}}, "/workload/script"),
+        ("jobs", {"webhook": {"url": "https://\ud800", "secret": "whsec_"}}, "/webhook/url"),
+        ("jobs", {"\ud800": 1}, ""),
+        ("shapes", {"ranges": {"M\ud800": [1, 2]}}, "/ranges"),
+        ("models", {"name": "\ud800"}, "/name"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_with_its_place(
+    client: TestClient, path: str, change: dict[str, Any], pointer: str
+) -> None:
+    headers = {"content-type": "application/json"}
+    body = json.dumps({**JOB, **change})
+    refused = problem(client.post(f"/{path}", content=body, headers=headers), 422)
+    assert refused["errors"][0]["pointer"] == pointer
+    assert "half of a surrogate pair" in refused["errors"][0]["detail"]
+
+
 @pytest.mark.parametrize("body", ["", "{", "[]", '"text"', "\x00", "{" * 100_000])
 def test_what_is_no_request_is_refused(client: TestClient, body: str) -> None:
     headers = {"content-type": "application/json"}
