@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from loopwright.cli.shared.failure import InputError
@@ -31,6 +32,9 @@ from loopwright.cli.shared.where import server
 from service.wire.models import JobRead, JobState
 from service.wire.requests import MAX_SECONDS
 from service.wire.trial_limit import MAX_TRIALS
+
+_MAX_REASON_CHARS = 80
+"""Of the reason of a failure in a table: `--json` has all of it. Chosen."""
 
 jobs = typer.Typer(
     name="jobs",
@@ -115,8 +119,12 @@ def cancel(
 ) -> None:
     """Cancel a job; keep its trials."""
     with server(url, token) as client:
-        changed = client.job(job).cancel()
+        handle = client.job(job)
+        before = handle.read().state
+        changed = handle.cancel()
     _show(changed, as_json=as_json)
+    if before.is_final:
+        err_console.print(f"job {changed.id} had ended already: {before.value}", soft_wrap=True)
     _say_if_open(changed, "is being cancelled; this takes a few seconds")
 
 
@@ -207,10 +215,17 @@ def _state(job: JobRead) -> str:
     return f"{job.state.value}, window {job.window}" if waits else job.state.value
 
 
+def _reason(job: JobRead) -> str:
+    """Return the first line of the reason why a job failed, shortened."""
+    line = next(iter((job.error or "").splitlines()), "")
+    return line if len(line) <= _MAX_REASON_CHARS else f"{line[: _MAX_REASON_CHARS - 1]}…"
+
+
 def _table(jobs: list[JobRead]) -> Table:
     table = Table(
         *("job", "name", "state", "workload", "trials", "default", "best", "speed-up", "owner"),
         "created",
+        *(["error"] if (has_errors := any(job.error for job in jobs)) else []),
     )
     for job in jobs:
         table.add_row(
@@ -224,5 +239,6 @@ def _table(jobs: list[JobRead]) -> Table:
             times_faster(job.speedup, job.speedup_kind),
             job.owner or "",
             moment(job.created_at),
+            *([escape(_reason(job))] if has_errors else []),
         )
     return table

@@ -57,7 +57,8 @@ def prefetch(
 
 def _show(kernel: PrefetchedKernel) -> None:
     color = "green" if kernel.is_tuned else "red"
-    problem = f"  {kernel.problem}" if kernel.problem else ""
+    advised = kernel.problem.replace("(`nearest`)", "(`--nearest`)")
+    problem = f"  {advised}" if advised else ""
     console.print(
         f"[{color}]{kernel.schedule or 'missing':8}[/] {escape(kernel.wanted.workload)}"
         f" for {escape(kernel.wanted.target)}{escape(problem)}",

@@ -48,8 +48,13 @@ class BuiltKernel:
         return "best" if self.best.nearest is None else "nearest"
 
 
-def find_best(database: Database, workload_key: str, target: str) -> BestRead:
+def find_best(
+    database: Database, workload_key: str, target: str, operator: str | None = None
+) -> BestRead:
     """Return the best schedule of a workload on a target.
+
+    Args:
+        operator: The workload as the user wrote it, for the message of an error.
 
     Raises:
         ServiceNotFoundError: If the workload has no correct measurement; the message says what to
@@ -58,14 +63,19 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     best = _best(database, workload_key, target)
     if best is None:
         raise ServiceNotFoundError(
-            f"no schedule of workload {workload_key[:12]} on target {target!r}",
+            f"no schedule of {_named(workload_key, operator)} on target {target!r}",
             advice="submit a job, or request the nearest shape (`nearest`)",
         )
     return best
 
 
-def find_nearest(database: Database, workload: NewWorkload, target: Target) -> BestRead:
+def find_nearest(
+    database: Database, workload: NewWorkload, target: Target, operator: str | None = None
+) -> BestRead:
     """Return the best schedule of a workload, or the adapted one of the nearest shape.
+
+    Args:
+        operator: See `find_best`.
 
     Raises:
         ServiceNotFoundError: If no shape of the operator has a schedule that fits; the message says
@@ -75,11 +85,15 @@ def find_nearest(database: Database, workload: NewWorkload, target: Target) -> B
     best = best or adapt_nearest(database, workload, target)
     if best is None:
         raise ServiceNotFoundError(
-            f"no schedule of workload {workload.key[:12]} on target {target.name!r}, nor "
+            f"no schedule of {_named(workload.key, operator)} on target {target.name!r}, nor "
             "one of another shape of its operator that fits",
             advice="submit a job",
         )
     return best
+
+
+def _named(workload_key: str, operator: str | None) -> str:
+    return operator or f"workload {workload_key[:12]}"
 
 
 def find_nearest_by_key(database: Database, workload_key: str, target: Target) -> BestRead:

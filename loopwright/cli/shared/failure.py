@@ -8,7 +8,7 @@ from http.client import UNAUTHORIZED
 
 from compiler.executor.error import ArgumentError, PackageError
 from compiler.user_errors import NoResultError, UsageError
-from loopwright.errors import AccessDeniedError, ServerUnreachableError
+from loopwright.errors import AccessDeniedError, NotFoundError, ServerUnreachableError
 
 
 class ExitCode(IntEnum):
@@ -44,7 +44,9 @@ def explain(error: Exception) -> Failure | None:
         hint = "" if error.advice else "\nto start a server: loopwright serve"
         return Failure(f"{error}{hint}", ExitCode.NO_SERVER)
     if isinstance(error, NoResultError):
-        return Failure(str(error), ExitCode.NO_RESULT)
+        hint = "\nhere: `loopwright tune`, or `--nearest` of `loopwright best` and `prefetch`"
+        is_missing = isinstance(error, NotFoundError) and "(`nearest`)" in str(error)
+        return Failure(f"{error}{hint if is_missing else ''}", ExitCode.NO_RESULT)
     return None
 
 

@@ -100,12 +100,14 @@ class ScheduleAnswers:
         """
         workload, target = read_workload(query.workload), parse_target(query.target)
         if query.nearest:
-            return _made(find_nearest(self._database, workload, target))
-        return self._exact((workload.key, target.name))
+            nearest = find_nearest(self._database, workload, target, query.workload.operator)
+            return _made(nearest)
+        return self._exact((workload.key, target.name), query.workload.operator)
 
-    def _exact(self, task: TaskKey) -> ScheduleAnswer:
+    def _exact(self, task: TaskKey, operator: str | None = None) -> ScheduleAnswer:
         answer = self._read([task]).get(task)
-        return answer or _made(find_best(self._database, *task))  # which says why there is none
+        # `find_best` says why there is none.
+        return answer or _made(find_best(self._database, *task, operator))
 
     def _read(self, tasks: Collection[TaskKey]) -> dict[TaskKey, ScheduleAnswer]:
         """Return the answers of tasks that have one, the cached ones if they hold."""

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 import loopwright as lw
 from examples.serving import Server
 from loopwright.cli.main import app
+from service.wire.models import JobState
 from tests.patience import PATIENCE_SECS
 
 TARGET = "cpu -num-cores=1"
@@ -62,6 +63,33 @@ def test_a_job_is_found_by_the_texts_that_it_was_given(server: Server, client: l
     removed = client.job(job_id).describe(name="", tags=[])
     assert (removed.name, removed.note, removed.tags) == (None, "to be repeated", ())
     assert run("jobs", "describe", job_id, "--tag", "Done", *at).exit_code == 2
+
+
+def test_a_job_that_has_ended_is_not_cancelled(server: Server, client: lw.Client) -> None:
+    job = client.tune(SPECS[1], target=TARGET, max_trials=2, window="00:00-00:01")
+    at = (str(job.id), "--url", server.url)
+    assert "had ended already" not in run("jobs", "cancel", *at).stderr
+    assert job.wait(timeout_secs=PATIENCE_SECS).state == "cancelled"
+    again = run("jobs", "cancel", *at)
+    assert again.exit_code == 0
+    assert f"job {job.id} had ended already: cancelled" in again.stderr
+
+
+def test_a_failed_job_says_why_in_short(client: lw.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = client.tune(SPECS[1], target=TARGET, max_trials=2, window="00:00-00:01")
+    reason = f"internal error: IndexError: {'x' * 100}[0]"
+    failed = job.cancel().model_copy(update={"state": JobState.FAILED, "error": f"{reason}\nmore"})
+    monkeypatch.setattr(lw.Client, "jobs", lambda *_, **__: iter([failed]))
+    shown = run("jobs", "--url", client.url).stdout
+    assert f"{reason[:79]}…" in shown
+    assert "more" not in shown
+
+
+def test_a_missing_schedule_is_named_as_it_was_typed(server: Server) -> None:
+    ran = run("best", "matmul:13,11,7", "--target", TARGET, "--url", server.url)
+    assert ran.exit_code == 1
+    assert "no schedule of matmul:13,11,7 on target" in ran.stderr
+    assert "`--nearest`" in ran.stderr
 
 
 def test_texts_without_a_server_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,9 @@ def test_who_did_not_ask_for_it_gets_none(database: Database, client: TestClient
     tuned(database, NEAR)
     refused = client.post("/schedules/best", json=query(nearest=False))
     assert refused.status_code == 404
-    assert "or request the nearest shape" in refused.json()["detail"]
+    detail = refused.json()["detail"]
+    assert detail.startswith(f"no schedule of {ASKED} on target")
+    assert "or request the nearest shape" in detail
 
 
 def test_warm_and_cold_tasks_share_no_schedule(database: Database, client: TestClient) -> None:
