@@ -28,6 +28,7 @@ from service.common.errors import (
 from service.store.database.database import Database
 from service.store.database.error import DatabaseDamagedError, DatabaseLostError
 from service.wire.problems import PROBLEM_TYPE, Problem, ProblemError
+from service.wire.requests import MAX_NESTING
 
 MEDIA_TYPE = "application/problem+json"
 _USUAL = {
@@ -64,6 +65,8 @@ _OTHERS = (
     "error",
     "quota",
 )
+_NO_OBJECT = frozenset({"dict_type", "model_attributes_type", "model_type"})
+"""Pydantic's errors for a value that is no object: their texts speak of Python."""
 KINDS = frozenset({*_USUAL.values(), *_OF_POINTERS.values(), *_OTHERS})
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -134,7 +137,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    detail = error.detail
+    detail = _unread(error.__cause__) or error.detail
     if error.status_code == HTTPStatus.NOT_FOUND and detail == HTTPStatus.NOT_FOUND.phrase:
         detail = f"there is nothing at {request.url.path}"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -142,6 +145,20 @@ def _http(request: Request, error: Exception) -> JSONResponse:
     return problem_response(
         error.status_code, detail, instance=request.url.path, headers=error.headers
     )
+
+
+def _unread(cause: BaseException | None) -> str | None:
+    """Return why a body could not be read, if a cause is of that."""
+    match cause:
+        case RecursionError():
+            return (
+                "the body is nested too deeply to be read: no request has objects and lists in more"
+                f" than {MAX_NESTING} levels"
+            )
+        case UnicodeDecodeError():
+            return f"the body is not UTF-8 text at byte {cause.start}"
+        case _:
+            return None
 
 
 def _validation(request: Request, error: Exception) -> JSONResponse:
@@ -158,6 +175,8 @@ def _flaw(request: Request, flaw: Mapping[str, Any]) -> ProblemError:
             return ProblemError(detail=f"not JSON at character {position}: {reason}")
         case _, ("body",) if "content-type" not in request.headers:  # and therefore no body
             return ProblemError(detail="expected JSON, with `Content-Type: application/json`")
+        case kind, location if kind in _NO_OBJECT:
+            return ProblemError(detail="expected a JSON object", pointer=_pointer(location))
         case _, location:
             text = str(flaw["msg"]).removeprefix("Value error, ")
             return ProblemError(detail=text, pointer=_pointer(location))

@@ -14,7 +14,7 @@ from compiler.executor.functions.registry import HOW_TO_ALLOW, allowed_functions
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.products import main_dtype
 from compiler.ir.analysis.structural import structural_equal, structural_hash
-from compiler.ir.analysis.symbols import symbolic_problem
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.library_calls import library_functions
 from compiler.ir.core.nodes import BlockRealize, Buffer, static_shape
@@ -148,10 +148,12 @@ def pointer_of(workload: Workload) -> str:
 
 
 def _check_tunable(func: PrimFunc, pointer: str) -> None:
-    problem = symbolic_problem(func)
-    if problem is not None:
-        reason = "schedules are measured for constant shapes"
-        raise _refused(f"function {func.name} is symbolic: {reason}, and {problem}", pointer)
+    if names := ", ".join(var.name for var in symbolic_vars(func)):
+        raise _refused(
+            f"function {func.name} is symbolic, and schedules are measured for constant shapes: "
+            f"write numbers instead of {names}, or tune ranges of sizes by POST /shapes",
+            pointer,
+        )
     _check_allowed(func, pointer)
     problem = build_problem(func)
     if problem is not None:

@@ -5,6 +5,7 @@ They refuse unknown fields, so that a typing error is not ignored.
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from contextlib import suppress
 from enum import StrEnum
@@ -43,6 +44,7 @@ MAX_INPUTS = 256  # of a model
 MAX_RANK = 16  # of an input
 MAX_RANGES = 8  # of a search over ranges: sizes are spread over as many extents
 MAX_EXTENT = 2**31 - 1
+MAX_NESTING = 4  # of a body: /model/shapes/NAME/0, or /tasks/0/workload/operator
 MAX_NOTE_CHARS = 4000  # a page of text
 MAX_TAGS = 16
 
@@ -67,7 +69,19 @@ def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(tags)))
 
 
-Tag: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:/=+-]{0,63}$")]
+_TAG = r"^[a-z0-9][a-z0-9._:/=+-]{0,63}$"
+
+
+def _is_tag(text: str) -> str:
+    if re.fullmatch(_TAG, text) is None:
+        raise ValueError(
+            f"{text[:64]!r} is not a tag: expected 1 to 64 of the characters a-z, 0-9 and ._:/=+-,"
+            " of which the first is a letter or a digit"
+        )
+    return text
+
+
+Tag: TypeAlias = Annotated[str, Field(json_schema_extra={"pattern": _TAG}), AfterValidator(_is_tag)]
 """A tag in lower case: filters of all databases find it, whatever they do with upper case."""
 Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS), AfterValidator(_each_once)]
 RuleName: TypeAlias = Annotated[str, Field(max_length=255)]

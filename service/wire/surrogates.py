@@ -27,6 +27,8 @@ def lone_surrogates(body: object) -> list[tuple[Location, str]]:
                 inside = [(name, value[name]) for name in names if _can_be_encoded(name)]
             case list() | tuple():
                 inside = list(enumerate(value))
+            case _:
+                pass
         pending += [((*location, step), part) for step, part in reversed(list(inside))]
     return flaws
 

@@ -53,6 +53,8 @@ def client(database: Database) -> Iterator[TestClient]:
         ({"workload": {"operator": "matmull:8,8,8"}}, "/workload/operator", "matmul"),
         ({"workload": {"operator": "matmul:0,8,8"}}, "/workload/operator", "0"),
         ({"workload": {"operator": "matmul:99999999,99999999,8"}}, "/workload/operator", "9999"),
+        ({"workload": {"operator": "matmul:M,8,8"}}, "/workload/operator", "POST /shapes"),
+        ({"tags": ["ok", "Big"]}, "/tags/1", "1 to 64 of the characters"),
         ({"target": "quantum"}, "/target", "unknown target kind 'quantum'"),
         ({"target": "cpu -mcpu=neoverse-n1"}, "/target", "no worker of this service"),
         ({"target": "cpu -num-cores=1000"}, "/target", "cores"),
@@ -97,6 +99,34 @@ def test_half_of_a_surrogate_pair_is_refused_with_its_place(
 def test_what_is_no_request_is_refused(client: TestClient, body: str) -> None:
     headers = {"content-type": "application/json"}
     problem(client.post("/jobs", content=body, headers=headers), 422)
+
+
+def test_a_body_that_is_nested_too_deeply_is_told_the_limit(client: TestClient) -> None:
+    headers = {"content-type": "application/json"}
+    refused = problem(client.post("/jobs", content="[" * 100_000, headers=headers), 400)
+    assert "in more than 4 levels" in refused["detail"]
+
+
+def test_a_body_that_is_not_utf_8_is_told_where(client: TestClient) -> None:
+    headers = {"content-type": "application/json"}
+    refused = problem(client.post("/jobs", content=b'{"name": "\xff"}', headers=headers), 400)
+    assert refused["detail"] == "the body is not UTF-8 text at byte 10"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ([], ""),
+        ("text", ""),
+        ({**JOB, "workload": 3}, "/workload"),
+        ({**JOB, "webhook": []}, "/webhook"),
+    ],
+)
+def test_what_is_no_object_is_told_to_be_one(
+    client: TestClient, body: object, pointer: str
+) -> None:
+    refused = problem(client.post("/jobs", json=body), 422)
+    assert refused["errors"] == [{"detail": "expected a JSON object", "pointer": pointer}]
 
 
 def test_text_that_is_not_json_is_told_where(client: TestClient) -> None:
