@@ -112,7 +112,13 @@ function options(width: number, isLog: boolean, latest: Latest): uPlot.Options {
         ...axis,
         label: latest.current.yAxis.label,
         size: 62,
-        splits: (_, __, low, high) => (isLog ? logTicks(low, high) : linearTicks(low, high, 6)),
+        // Without a time there is no scale, whose top mark would lie on the name of the lane.
+        splits: (_, __, low, high) =>
+          reachOfTimes(latest.current, isLog) === null
+            ? []
+            : isLog
+              ? logTicks(low, high)
+              : linearTicks(low, high, 6),
         filter: (_, ticks) => ticks,
         values: (_, ticks) => ticks.map(latest.current.yAxis.text),
       },
@@ -134,9 +140,13 @@ function options(width: number, isLog: boolean, latest: Latest): uPlot.Options {
   };
 }
 
-function reachOfY({ y, steps, level }: Points, isLog: boolean): [number, number] {
+function reachOfY(points: Points, isLog: boolean): [number, number] {
+  return reachOfTimes(points, isLog) ?? [1, 10];
+}
+
+function reachOfTimes({ y, steps, level }: Points, isLog: boolean): [number, number] | null {
   const line = (steps ?? []).map(([, value]) => value);
-  return extent([...y, ...line, level ?? null], isLog) ?? [1, 10];
+  return extent([...y, ...line, level ?? null], isLog);
 }
 
 function brush(made: uPlot, { onBrush }: Props) {

@@ -17,6 +17,7 @@ interface Props {
   view: View;
   defaultSecs: number | null;
   isEstimate: boolean;
+  isOver: boolean;
   isChosen: (index: number) => boolean;
   onBrush: (trials: Span, time: Span | null) => void;
   onOpen: (number: number) => void;
@@ -28,6 +29,7 @@ export function TrialPlot({
   view,
   defaultSecs,
   isEstimate,
+  isOver,
   isChosen,
   onBrush,
   onOpen,
@@ -51,7 +53,7 @@ export function TrialPlot({
         text: (value) => (isByNumber ? value.toLocaleString("en") : clock(value)),
       }}
       yAxis={{ label: "run time", isLog: view.isLog, text: tickSecs }}
-      summary={describe(columns, isEstimate)}
+      summary={describe(columns, isEstimate, isOver)}
       name={(index) => nameOf(columns, index)}
       onBrush={(x, y) => {
         onBrush(trialsWithin(columns, xs, x), y);
@@ -91,9 +93,9 @@ function nameOf(columns: Columns, index: number): string {
 }
 
 /** The plot in a sentence. */
-export function describe(columns: Columns, isEstimate: boolean): string {
+export function describe(columns: Columns, isEstimate: boolean, isOver: boolean): string {
   const best = improvements(columns).at(-1);
-  if (best === undefined) return "No correct trial yet.";
+  if (best === undefined) return isOver ? "No trial was correct." : "No correct trial yet.";
   const number = columns.number[best] ?? 0;
   const since = Math.max(0, (columns.number.at(-1) ?? 0) - number);
   return (

@@ -5,6 +5,7 @@ import { outcomeColors, sketchColors } from "../../charts/palette";
 import { describe, TrialPlot } from "../../charts/TrialPlot";
 import { Choice } from "../../components/Choice";
 import { interval, secs } from "../../format";
+import { isOver } from "./useLiveJob";
 import { useOption, type SelectionHandle } from "./useSelection";
 
 interface Props {
@@ -54,6 +55,7 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         view={{ x, isLog: scale === "log", color }}
         defaultSecs={job.default_secs}
         isEstimate={isEstimate}
+        isOver={isOver(job)}
         isChosen={isChosen}
         onBrush={(trials, time) => {
           handle.select({ trials, time: time ?? undefined });
@@ -71,8 +73,8 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         }}
       />
       <p className="quiet small">
-        {describe(columns, isEstimate)} {confirmed(job)}
-        Dashed line: the default schedule. Top lane: failures.
+        {describe(columns, isEstimate, isOver(job))} {confirmed(job)}
+        {job.default_secs != null && "Dashed line: the default schedule. "}Top lane: failures.
         {columns.is_thinned &&
           ` Of ${columns.num_trials.toLocaleString("en")} trials, ` +
             `${columns.number.length.toLocaleString("en")} are drawn, all improvements among them.`}{" "}

@@ -29,7 +29,7 @@ export function JobHead({ job }: { job: Job }) {
       {job.error && (
         <div className="notice wrong" role="alert">
           <strong>The job failed.</strong>
-          <pre>{job.error}</pre>
+          <pre className="wrap">{job.error}</pre>
         </div>
       )}
       <WaitNotice job={job} />

@@ -16,6 +16,7 @@ import { SelectionBar } from "./SelectionBar";
 import { SketchCard } from "./SketchCard";
 import { SpentCard } from "./SpentCard";
 import { TableCard } from "./TableCard";
+import { isOver } from "./useLiveJob";
 import { useSelection } from "./useSelection";
 
 const NO_DECISIONS = () => false;
@@ -89,7 +90,9 @@ function Nothing({ isPending, job }: { isPending: boolean; job: Job }) {
     <p className="quiet">
       {job.state === "queued" && !job.window
         ? "The job is queued. It starts when a coordinator claims it."
-        : "The job has no trials yet."}
+        : isOver(job)
+          ? "The job ended without trials."
+          : "The job has no trials yet."}
     </p>
   );
 }

@@ -1,3 +1,4 @@
+import { ApiError } from "../../api/client";
 import { useChecks, type WorkloadCheck } from "../../api/lists";
 import { usePaused } from "../../components/usePaused";
 import { isEmpty, mistakeOf, workloadOf, type Mistake, type TaskDraft } from "./draft";
@@ -28,15 +29,21 @@ export function useTaskChecks(tasks: readonly TaskDraft[], target: string): Task
   });
 }
 
+function hasFailed(check: TaskCheck): boolean {
+  if (check.state !== "unchecked") return false;
+  return check.error instanceof ApiError && check.error.problem.status === 500;
+}
+
 /**
- * Why a job cannot be started as it is written; null if it can. A task that the service could not
- * check may be submitted: the service answers then.
+ * Why a job cannot be started as it is written; null if it can. A task may be submitted without a
+ * check if the service did not answer, but not if the check itself failed: so would the job.
  */
 export function obstacleOf(checks: readonly TaskCheck[], hasValidFields: boolean): string | null {
   const states = new Set(checks.map(({ state }) => state));
   const which = checks.length > 1 ? "a task" : "the task";
   if (states.has("empty")) return `Enter ${which} and a target first.`;
   if (states.has("refused")) return `Correct ${which} first: it is invalid.`;
+  if (checks.some(hasFailed)) return `The service failed to check ${which}: see its error.`;
   if (!hasValidFields) return "Correct the marked fields first.";
   if (states.has("reading")) return "Checking the program…";
   return null;
