@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from service.coordinator.coordinator import Coordinator
-from service.coordinator.job_runner import make_strategy
 from service.jobs.groups import submit_group
 from service.store.database.database import Database
 from service.store.jobs import blame
@@ -19,6 +18,7 @@ from tests.integration.service.driving import cost, read, submit
 from tests.service_fixtures import let_time_pass
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
+from tuner.search.make import make_strategy
 from tuner.task import Task
 
 BROKEN_SEED = 7
