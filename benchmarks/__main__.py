@@ -13,6 +13,7 @@ FOLDERS = ("compiler", "service", "tuner")
 _OTHERS = {
     "candidate_builds",
     "finish_child",
+    "fit_roofline",
     "http_load",
     "large_job",
     "many_trials",

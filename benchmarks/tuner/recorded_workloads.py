@@ -187,5 +187,19 @@ RECORDINGS: tuple[Recording, ...] = (
             "matmul:32,1024,256",
         )
     ),
+    # A CPU of another vendor, with the operators of which models know the least among them.
+    *(
+        Recording(spec.partition(":")[0], spec, 150, 150, "emeraldrapids")
+        for spec in (
+            "matmul:192,320,256",
+            "softmax:384,500",
+            "conv2d:1,64,28,28,64,3,1,1",
+            "layer_norm:320,512",
+            "attention:1,4,96,96,64",
+            "conv2d:1,128,28,28,64,1,1,0",
+            "depthwise_conv2d:1,64,56,56,3,1,1",
+            "dense:48,512,768",
+        )
+    ),
 )
 BY_NAME = {recording.name: recording for recording in RECORDINGS}

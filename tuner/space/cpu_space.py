@@ -24,7 +24,7 @@ from tuner.space.rules.cpu.whole_reductions import WholeReductions
 from tuner.space.rules.cpu.window_rows import WindowRows
 from tuner.space.rules.decompose_reductions import DecomposeReductions
 from tuner.space.rules.winograd_tiles import WinogradTiles
-from tuner.space.search_space import RANK, FeatureMatrix, Mask, SearchSpace
+from tuner.space.search_space import RANK, RATIO, FeatureMatrix, Mask, SearchSpace
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
@@ -60,8 +60,8 @@ CPU_SPACE = SearchSpace(
     ),
     optional_rules=tuple(LibraryCalls(library) for library in LIBRARIES),
     feature_version=SCHEMA_VERSION,
-    feature_names=(*FEATURE_NAMES, RANK),
-    estimate="cycles.total",
+    feature_names=(*FEATURE_NAMES, RATIO, RANK),
+    estimate="cycles.all",
     estimate_parts=("cycles.total", "cycles.others"),
     features=_features,
     passes=_passes,

@@ -82,9 +82,10 @@ class SketchSpace:
         matrix = self.search_space.features(self.sketches[sketch], choices, self.target)
         if not self.search_space.estimate_parts:
             return matrix
-        totals = self.search_space.total_estimates(matrix)
-        ranks = np.searchsorted(self._sampled_totals, totals) / max(len(self._sampled_totals), 1)
-        return np.column_stack([matrix, ranks.astype(np.float32)])
+        totals, sampled = self._totals(sketch, matrix), self._sampled_totals
+        ranks = np.searchsorted(sampled, totals) / max(len(sampled), 1)
+        ratios = totals - sampled[0] if len(sampled) else np.zeros_like(totals)
+        return np.column_stack([matrix, ratios, ranks.astype(np.float32)])
 
     @cached_property
     def _sampled_totals(self) -> FeatureMatrix:
@@ -93,14 +94,27 @@ class SketchSpace:
         It depends on the sketches alone, so a candidate has the same rank in any batch.
         """
         totals = [
-            self.search_space.total_estimates(
+            self._totals(
+                index,
                 self.search_space.features(
                     sketch, sketch.draw(NUM_RANKED, np.random.default_rng(0)), self.target
-                )
+                ),
             )
-            for sketch in self.sketches
+            for index, sketch in enumerate(self.sketches)
         ]
         return np.sort(np.concatenate(totals))
+
+    def _totals(self, sketch: int, matrix: FeatureMatrix) -> FeatureMatrix:
+        """Return the base-2 logarithm of the estimate of each row, for the whole candidate.
+
+        Columns are for a point of the main nest. Sketches of a task differ in their points:
+        Winograd's products have fewer than a convolution.
+        """
+        nests = self.sketches[sketch].nests
+        points = nests[0].facts.points if nests else 1
+        totals: FeatureMatrix = self.search_space.total_estimates(matrix)
+        totals += np.float32(np.log2(points))
+        return totals
 
     def canonical(self, sketch: int, choices: Ints) -> Ints:
         """Return, for each row, the canonical row of all rows of the same program."""

@@ -20,6 +20,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 RANK = "estimate.rank"
 """The column with the rank of a candidate's estimated time in its design space, from 0 to 1."""
+RATIO = "estimate.ratio"
+"""The base-2 logarithm of its estimated time over the shortest of a sample of the space."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class SearchSpace:
         estimates_secs: Whether this column is the base-2 logarithm of the seconds of a whole
             candidate, so that it compares candidates of different sketches, and with measurements.
         estimate_parts: The columns with base-2 logarithms of the times of parts of a candidate. If
-            there are some, a last column of features, `RANK`, has the rank of their sum in the
-            design space; `features` does not return it.
+            there are some, the last columns of features, `RATIO` and `RANK`, compare their
+            sum with others of the design space; `features` does not return them.
         features: Returns a row of features for each row of choices of a sketch.
         passes: Returns a mask of the rows of choices of a sketch that are worth compiling.
     """

@@ -43,7 +43,7 @@ from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats
 from tuner.space.tables.sketch import Sketch
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Changes with the columns: a stored model of another version is refused."""
 
 _OF_SKETCH: tuple[FeatureGroup[CpuBatch], ...] = (

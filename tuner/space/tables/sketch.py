@@ -15,6 +15,7 @@ from tuner.candidate import Candidate
 from tuner.space.tables.canonical_decisions import Zone, canonical
 from tuner.space.tables.kernel_blocks import KernelBlocks
 from tuner.space.tables.knob import Ints, Knob
+from tuner.space.tables.lane_steps import LaneSteps, lane_steps
 from tuner.space.tables.nest import TiledNest
 from tuner.space.tables.shared_copies import SharedCopy
 
@@ -60,6 +61,11 @@ class Sketch:
     def num_options(self) -> Ints:
         """The number of options of each knob."""
         return np.array([len(knob.options) for knob in self.knobs], np.int64)
+
+    @cached_property
+    def lane_steps(self) -> dict[str, LaneSteps]:
+        """The decisions about vectorized loops that the nests do not hold, by block."""
+        return lane_steps(self.trace, self.knobs)
 
     def values(self, choices: Ints) -> Ints:
         """Return the table of a batch: the columns of all knobs side by side."""

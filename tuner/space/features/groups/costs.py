@@ -5,24 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tuner.space.features.groups.cpu_batch import CpuBatch
-from tuner.space.features.roofline import Roofline
+from tuner.space.features.roofline import PARTS
 from tuner.space.tables.nest import NUM_LEVELS, Floats
 
 _CACHE = ("level", "fit1", "fit3", "fit4", "moved")
 CURVE_BYTES = tuple(1 << power for power in range(12, 27, 2))
 """Sizes of caches, 4 KiB to 64 MiB, at which intensity is sampled."""
-_CYCLES = (
-    "compute",
-    "loads",
-    "spills",
-    "loops",
-    "packing",
-    "l2",
-    "l3",
-    "memory",
-    "total",
-    "others",
-)
+_CYCLES = (*PARTS, "total", "others", "all")
 
 CACHE_NAMES = tuple(f"{cache}.{name}" for cache in ("l1", "l2", "l3") for name in _CACHE)
 CURVE_NAMES = tuple(f"intensity.{size >> 10}k" for size in CURVE_BYTES)
@@ -59,7 +48,15 @@ def _moved(batch: CpuBatch, cache_bytes: int) -> Floats:
 
 
 def cycle_columns(batch: CpuBatch) -> Floats:
-    """Return estimated cycles for each point of the main nest, as logarithms."""
-    cycles = [*batch.roofline.parts.values(), batch.roofline.total]
-    others = sum((Roofline(t, batch.target).total for t in batch.tables[1:]), np.ones(len(batch)))
-    return np.log2(np.stack([*cycles, others]) / batch.points)
+    """Return estimated cycles for each point of the main nest, as logarithms.
+
+    Parts and `all` are sums over all nests, `total` is of the main nest and `others` of the rest.
+    """
+    of_nests = batch.rooflines
+    parts = sum((each.fitted for each in of_nests[1:]), of_nests[0].fitted)
+    total = of_nests[0].total
+    others = sum((each.total for each in of_nests[1:]), np.ones(len(batch)))
+    # One cycle more, since a logarithm has no zero.
+    logarithms: Floats = np.log2(np.vstack([parts + 1, total, others, total + others]))
+    logarithms -= np.log2(batch.points)
+    return logarithms

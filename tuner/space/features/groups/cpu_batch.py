@@ -8,6 +8,7 @@ from compiler.target.cpu import CpuTarget
 from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.features.roofline import Roofline
 from tuner.space.tables.knob import Ints
+from tuner.space.tables.lane_steps import NO_STEPS
 from tuner.space.tables.nest import Floats
 from tuner.space.tables.register_tile import RegisterTile
 from tuner.space.tables.sketch import Sketch
@@ -26,11 +27,20 @@ class CpuBatch(CandidateBatch):
         return RegisterTile(self.main, self.target)
 
     @cached_property
-    def roofline(self) -> Roofline:
-        """Return its estimated cycles."""
-        return Roofline(self.main, self.target)
+    def rooflines(self) -> list[Roofline]:
+        """Return the estimated cycles of each nest."""
+        steps = self.sketch.lane_steps
+        return [
+            Roofline(
+                tables,
+                self.target,
+                steps.get(tables.nest.facts.name, NO_STEPS),
+                self.values,
+            )
+            for tables in self.tables
+        ]
 
     def cycles(self, nest: int) -> Floats:
         """Return the estimated cycles of a nest for each point of the main one."""
-        total: Floats = Roofline(self.tables[nest], self.target).total / self.points
+        total: Floats = self.rooflines[nest].total / self.points
         return total

@@ -154,16 +154,22 @@ def test_the_last_column_is_the_rank_of_the_estimate_in_the_space() -> None:
         assert np.quantile(ranks, share) == pytest.approx(share, abs=0.05)
 
 
-def test_sketches_of_one_space_share_the_scale_of_ranks() -> None:
-    """A sketch that is slow throughout has no candidate among the best of the space."""
-    space = design_space(Task(ops.matmul(64, 64, 64), AVX2))
-    totals, ranks = [], []
+@pytest.mark.parametrize("spec", ["matmul:64,64,64", "conv2d:1,32,14,14,32,3,1,1"])
+def test_sketches_of_one_space_share_the_scale_of_ranks(spec: str) -> None:
+    """Whole candidates are compared: Winograd's products have fewer points than a convolution."""
+    space = design_space(Task(ops.from_spec(spec), AVX2))
+    points = {sketch.nests[0].facts.points for sketch in space.sketches}
+    assert (len(points) > 1) == spec.startswith("conv2d")
+    totals, matrices = [], []
     for index, sketch in enumerate(space.sketches):
         matrix = space.features(index, sketch.draw(64, np.random.default_rng(1)))
-        totals += CPU_SPACE.total_estimates(matrix).tolist()
-        ranks += matrix[:, -1].tolist()
-    pairs = sorted(zip(totals, ranks, strict=True))
-    assert [rank for _, rank in pairs] == sorted(ranks)
+        per_point = np.exp2(CPU_SPACE.total_estimates(matrix).astype(np.float64))
+        totals += (per_point * sketch.nests[0].facts.points).tolist()
+        matrices.append(matrix)
+    ratios, ranks = np.vstack(matrices)[:, -2:].T[:, np.argsort(totals)]
+    assert (np.diff(ranks) >= 0).all()
+    relative = np.log2(np.sort(totals) / min(totals))
+    assert ratios - ratios[0] == pytest.approx(relative, abs=1e-4)
 
 
 def test_the_estimate_of_a_candidate_is_the_sum_of_its_nests() -> None:

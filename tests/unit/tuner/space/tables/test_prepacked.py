@@ -15,7 +15,7 @@ from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
 TARGET = CpuTarget("cpu -mcpu=znver3 -num-cores=1")
-NO_PACKING = 1.0
+NO_PACKING = 1.0  # a cycle is added to each part
 
 
 def sketches(spec: str, target: Target = TARGET) -> dict[str, Sketch]:
