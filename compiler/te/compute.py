@@ -181,6 +181,8 @@ def _extent(extent: Extent) -> Expr:
 
 
 def _element(result: object, name: str) -> Value:
+    if isinstance(result, Reduction):
+        result.refuse()
     if not isinstance(result, Value | Var | int | float):
         raise TypeError(
             f"the element of {name} is a {type(result).__name__}: expected a tensor expression"
