@@ -272,12 +272,12 @@ class Artifact:
 
         `x.o` is an object file for programs in C, `x.h` its header, and `x.so` a shared library, if
         a linker for its architecture is installed; `docs/cross_compiling.md` has their interface.
-        `x.lwk`, a name without a suffix, and TVM's `x.lib` and `x.tar` are the artifact. `load` reads
-        objects and libraries too.
+        `x.lwk`, a name without a suffix, and TVM's `x.lib` and `x.tar` are the artifact. `load`
+        reads objects and libraries too.
 
         Raises:
-            ArtifactError: If the suffix is another one, a file for C was requested of a kernel for another kind of device, or
-                there is no linker for a library.
+            ArtifactError: If the suffix is another one, a file for C was requested of a kernel for
+                another kind of device, or there is no linker for a library.
             OSError: If it can't be written.
         """
         check_suffix(path)
