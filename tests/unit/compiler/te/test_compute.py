@@ -175,3 +175,23 @@ def test_a_name_is_a_string(name: Any) -> None:
     for use in uses:
         with pytest.raises(TypeError, match="expected a name"):
             use()
+
+
+@pytest.mark.parametrize("shape", [(-4,), (4, 0), (0,), (2**31,)])
+def test_extents_that_no_program_has_are_refused_where_they_are_written(
+    shape: tuple[int, ...],
+) -> None:
+    for make in (
+        lambda: te.placeholder(shape, name="X"),
+        lambda: te.compute(shape, lambda *i: te.const(0.0), name="X"),
+    ):
+        with pytest.raises(VerifyError, match=r"an extent of X is .*: expected 1 to 2147483647"):
+            make()
+
+
+def test_a_read_out_of_bounds_names_the_tensor_that_is_computed() -> None:
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] * 2, name="B")
+    C = te.compute((4,), lambda i: A[i + 1] + B[i], name="C")
+    with pytest.raises(VerifyError, match=r"A\[v_i \+ 1\] is in bounds: .* 0 to 3, in block C"):
+        te.create_prim_func([A, C])
