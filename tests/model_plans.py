@@ -16,6 +16,7 @@ from compiler.executor.extents import fixed
 from compiler.executor.memory import aligned_empty
 from compiler.executor.params import Param
 from compiler.ir.analysis.constant_params import constant_params, with_constants
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.package.plan import (
     ALIGNMENT,
@@ -189,7 +190,7 @@ def parallel_plan(cores: int) -> tuple[ModelPlan, Value]:
     return plan, Value(refs[2], (512, 512), lambda x: x["a"] + x["b"])
 
 
-def remainder_plan(target: CpuTarget, dtype: str) -> ModelPlan:
+def remainder_plan(target: CpuTarget, dtype: DType) -> ModelPlan:
     """Return a plan of `y = a rem b`, rounded towards zero, of five integers."""
     a, b = (te.placeholder((5,), dtype, name) for name in "ab")
     y = te.compute((5,), lambda i: te.truncmod(a[i], b[i]), "y")

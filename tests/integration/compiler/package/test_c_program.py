@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler.ir.core.dtypes import DType
 from compiler.package.build_package import build_package, save_folder
 from compiler.target.cpu import CpuTarget
 from tests.cross.tools import cross_tools
@@ -104,7 +105,7 @@ def test_the_example_runs_on_other_cpus(cpu: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
 def test_a_program_for_a_cpu_without_divisions_gets_those_of_libgcc(
-    dtype: str, tmp_path: Path
+    dtype: DType, tmp_path: Path
 ) -> None:
     target = CpuTarget("cpu -mcpu=cortex-a9 -num-cores=1")
     tools = cross_tools(target)

@@ -9,6 +9,7 @@ import pytest
 
 from compiler.executor.elf import ObjectFile
 from compiler.executor.executor import Executor
+from compiler.ir.core.dtypes import DType
 from compiler.package.build_package import build_package
 from compiler.package.link import compile_plan
 from compiler.package.plan import BufferRef, Region
@@ -63,7 +64,7 @@ def test_a_plan_that_is_not_legal_is_not_compiled() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("cpu", ["cortex-a9", "cortex-a15"])
-def test_a_plan_for_a_cpu_without_divisions_calls_those_of_libgcc(cpu: str, dtype: str) -> None:
+def test_a_plan_for_a_cpu_without_divisions_calls_those_of_libgcc(cpu: str, dtype: DType) -> None:
     plan = remainder_plan(CpuTarget(f"cpu -mcpu={cpu} -num-cores=1"), dtype)
     called = ObjectFile(compile_plan(plan)).externals
     has_division = cpu == "cortex-a15" and "64" not in dtype
