@@ -15,6 +15,7 @@ from compiler.backends.module import Module
 from compiler.bounded_cache import BoundedCache
 from compiler.calling_kernels import compile_calls
 from compiler.executor.artifact import Artifact
+from compiler.executor.error import MachineError
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.specialize import with_limits
 from compiler.ir.analysis.structural import structural_hash
@@ -336,7 +337,12 @@ def _loaded(
     constants = _chosen_constants(func, target, const_params) if const_params else ()
     artifact, source = _compiled(func, target, constants)
     artifact = replace(artifact, dispatcher=_dispatcher(program, func.name))
-    return Module(artifact, const_params, source or None)
+    try:
+        return Module(artifact, const_params, source or None)
+    except MachineError as error:
+        raise MachineError(
+            f"{error}; compile_kernel compiles for other machines, and loads nothing"
+        ) from None
 
 
 def _chosen_constants(

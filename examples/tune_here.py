@@ -19,7 +19,7 @@ print(f"default {1e3 * default.run_secs:.3f} ms, {default.kind}")
 print(f"best    {1e3 * best.run_secs:.3f} ms, {best.kind}, trial {best.number}, by this schedule:")
 print(result.best.trace.python())
 
-path = Path("kernel.loopwright")
+path = Path("kernel.lwk")
 result.build().save(path)
 kernel = lw.Module.load(path)  # in any process, without the compiler
 arrays = [np.ones(param.shape, param.dtype) for param in kernel.params]

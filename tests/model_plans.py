@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler import ops
+from compiler import ops, te
 from compiler.backends.backend import backend_of
 from compiler.backends.module import Module
 from compiler.executor.extents import fixed
 from compiler.executor.memory import aligned_empty
 from compiler.executor.params import Param
 from compiler.ir.analysis.constant_params import constant_params, with_constants
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.package.plan import (
     ALIGNMENT,
@@ -187,6 +188,17 @@ def parallel_plan(cores: int) -> tuple[ModelPlan, Value]:
         "parallel", target, params[:2], params[2:], {"sum": kernel}, (Step("sum", refs),)
     )
     return plan, Value(refs[2], (512, 512), lambda x: x["a"] + x["b"])
+
+
+def remainder_plan(target: CpuTarget, dtype: DType) -> ModelPlan:
+    """Return a plan of `y = a rem b`, rounded towards zero, of five integers."""
+    a, b = (te.placeholder((5,), dtype, name) for name in "ab")
+    y = te.compute((5,), lambda i: te.truncmod(a[i], b[i]), "y")
+    kernel, _ = built_kernel("rem", te.create_prim_func([a, b, y]), target, {})
+    params = tuple(Param(n, (5,), dtype, is_output=n == "y") for n in "aby")
+    refs = (BufferRef(Region.INPUT, 0), BufferRef(Region.INPUT, 1), BufferRef(Region.OUTPUT, 0))
+    steps = (Step("rem", refs),)
+    return ModelPlan("remainder", target, params[:2], params[2:], {"rem": kernel}, steps)
 
 
 def built_kernel(

@@ -38,8 +38,12 @@ SEVERAL = "kernels.json"
 _VERSIONS = (FORMAT_VERSION, PACKER_FORMAT_VERSION, SYMBOLIC_FORMAT_VERSION, CALLING_FORMAT_VERSION)
 # A limit against files that would unpack to more memory than the process has.
 LIMIT_BYTES = 64 << 20
+# The first entry of a package of a model, and the place of its name in a zip.
+_MODEL, _FIRST_NAME = b"manifest.json", 30
 _POOL = "pool.o"
 _SUFFIXES_OF_C = (".o", ".h", ".so")
+# TVM's programs write `.lib` and `.tar`.
+_SUFFIXES_OF_ARTIFACTS = (".lwk", "", ".lib", ".tar")
 _PACKER = "packer.zip"
 # Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
@@ -161,6 +165,9 @@ class Artifact:
         Raises:
             ArtifactError: If the bytes are not an artifact, or have another format version.
         """
+        if content.startswith(_MODEL, _FIRST_NAME):
+            # First, because a model may have more bytes than a kernel.
+            raise ArtifactError("the file holds a whole model: use load")
         try:
             files = read_zip(content, LIMIT_BYTES)
             if SEVERAL in files:
@@ -265,13 +272,15 @@ class Artifact:
 
         `x.o` is an object file for programs in C, `x.h` its header, and `x.so` a shared library, if
         a linker for its architecture is installed; `docs/cross_compiling.md` has their interface.
-        Any other name, such as `x.lwk`, is the artifact. `load` reads objects and libraries too.
+        `x.lwk`, a name without a suffix, and TVM's `x.lib` and `x.tar` are the artifact. `load`
+        reads objects and libraries too.
 
         Raises:
-            ArtifactError: If a file for C was requested of a kernel for another kind of device, or
-                there is no linker for a library.
+            ArtifactError: If the suffix is another one, a file for C was requested of a kernel for
+                another kind of device, or there is no linker for a library.
             OSError: If it can't be written.
         """
+        check_suffix(path)
         if os.path.splitext(path)[1] in _SUFFIXES_OF_C:
             # Imported on use: a process that only loads kernels calls no linker.
             from .c_files.export import save_for_c  # noqa: PLC0415
@@ -291,6 +300,20 @@ class Artifact:
         """
         with open(path, "rb") as file:
             return cls.from_bytes(file.read())
+
+
+def check_suffix(path: str | os.PathLike[str]) -> None:
+    """Refuse the name of a file that `Artifact.save` does not write.
+
+    Raises:
+        ArtifactError: If its suffix says no form.
+    """
+    suffix = os.path.splitext(path)[1]
+    if suffix not in _SUFFIXES_OF_C + _SUFFIXES_OF_ARTIFACTS:
+        raise ArtifactError(
+            f"a kernel can't be written as {suffix} ({os.fspath(path)!r}): expected .lwk for"
+            f" load_kernel, or {', '.join(_SUFFIXES_OF_C)} for programs in C"
+        )
 
 
 def _param(fields: Mapping[str, Any]) -> Param:

@@ -15,6 +15,10 @@ class ArtifactError(ValueError):
     """A file that is not an artifact, or an artifact for another kind of machine."""
 
 
+class MachineError(ArtifactError):
+    """An artifact for another kind of machine than this one."""
+
+
 class UnknownFunctionError(ArtifactError):
     """A program or a kernel calls a function that is not registered, or of a missing library."""
 

@@ -49,10 +49,11 @@ def truncmod(context: Context, node: ast.Call) -> Expr:
     lhs, rhs = _checked(context, lhs, rhs, node)
     if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):
         return BinOp("%", lhs, rhs)
-    quotient = _towards_zero(context, lhs, rhs, node)
-    context.copying(lhs, 1, node)
+    # Not `lhs - quotient * rhs`, which is `lhs` if `rhs` is zero.
+    is_low = _is_low(context, lhs, rhs, node)
     context.copying(rhs, 1, node)
-    return BinOp("-", lhs, BinOp("*", quotient, rhs))
+    zero = IntImm(0, dtype_of(lhs))
+    return BinOp("-", BinOp("%", lhs, rhs), Select(is_low, rhs, zero))
 
 
 def ceildiv(context: Context, node: ast.Call) -> Expr:
@@ -79,22 +80,26 @@ def _checked(context: Context, lhs: Expr, rhs: Expr, node: ast.Call) -> tuple[Ex
 
 
 def _towards_zero(context: Context, lhs: Expr, rhs: Expr, origin: ast.AST) -> Expr:
-    """Return a quotient rounded towards zero.
-
-    `//` rounds down. If the signs differ and there is a remainder, its result is one too low.
-    """
+    """Return a quotient rounded towards zero."""
     quotient = BinOp("//", lhs, rhs)
     if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):
         return quotient
+    zero, one = (IntImm(number, dtype_of(lhs)) for number in (0, 1))
+    return BinOp("+", quotient, Select(_is_low(context, lhs, rhs, origin), one, zero))
+
+
+def _is_low(context: Context, lhs: Expr, rhs: Expr, origin: ast.AST) -> Expr:
+    """Return whether `lhs // rhs`, which rounds down, is one less than rounded towards zero.
+
+    That is so if the signs differ and there is a remainder.
+    """
     context.copying(lhs, 3, origin)
     context.copying(rhs, 3, origin)
-    dtype = dtype_of(lhs)
-    zero, one = IntImm(0, dtype), IntImm(1, dtype)
+    zero = IntImm(0, dtype_of(lhs))
     negative = Logic("and", Compare("<", lhs, zero), Compare(">", rhs, zero))
     inverse = Logic("and", Compare(">", lhs, zero), Compare("<", rhs, zero))
     is_left = Compare("!=", BinOp("%", lhs, rhs), zero)
-    is_low = Logic("and", is_left, Logic("or", negative, inverse))
-    return BinOp("+", quotient, Select(is_low, one, zero))
+    return Logic("and", is_left, Logic("or", negative, inverse))
 
 
 def _is_at_least(context: Context, expr: Expr, low: int) -> bool:

@@ -10,6 +10,7 @@ from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import AnnotationValue, Buffer, Expr, IntImm, Var
+from compiler.ir.verify.verify_buffers import require_extent
 from compiler.keywords import suggests_keywords
 from compiler.te.tensor import Compute, Extent, Reduction, Tensor
 from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value, require_dtype
@@ -47,8 +48,10 @@ def placeholder(
 
     Raises:
         TypeError: If an extent is not an integer, or the type does not exist.
+        VerifyError: If an extent is zero, negative or too large.
     """
     extents = shape_of(shape)
+    _require_extents(extents, name)
     require_dtype(dtype)
     return Tensor(Buffer(Var(_name(name), "handle"), extents, dtype))
 
@@ -119,8 +122,10 @@ def compute(  # noqa: PLR0917 - TVM's arguments
 
     Raises:
         TypeError: If `fcompute` takes another number of indices or returns something else.
+        VerifyError: If an extent is zero, negative or too large.
     """
     extents = shape_of(shape)
+    _require_extents(extents, name)
     names = list(varargs_names or _index_names(fcompute, len(extents), name))
     if len(names) != len(extents):
         raise TypeError(f"{name} has {len(extents)} dimension(s), got {len(names)} names")
@@ -166,6 +171,13 @@ def shape_of(shape: Sequence[Extent] | Extent) -> tuple[Expr, ...]:
         raise TypeError(f"expected a shape of integers, got {shape!r}") from None
 
 
+def _require_extents(extents: Sequence[Expr], name: str) -> None:
+    """Refuse extents that no program may have; symbolic ones are known later."""
+    for extent in extents:
+        if isinstance(extent, IntImm):
+            require_extent(extent.value, name, extent)
+
+
 def _name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"expected a name, got {name!r}")
@@ -181,6 +193,8 @@ def _extent(extent: Extent) -> Expr:
 
 
 def _element(result: object, name: str) -> Value:
+    if isinstance(result, Reduction):
+        result.refuse()
     if not isinstance(result, Value | Var | int | float):
         raise TypeError(
             f"the element of {name} is a {type(result).__name__}: expected a tensor expression"

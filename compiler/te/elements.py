@@ -80,3 +80,24 @@ class ElementsOnly:
     def __array_ufunc__(self, ufunc: Any, *_: Any, **_options: Any) -> NoReturn:
         """Refuse functions and operators of NumPy."""
         raise TypeError(f"{numpy_advice(ufunc.__name__)}, on elements such as A[i, j]")
+
+
+class WholeElement:
+    """Refuses the arithmetic of reductions: each is the whole element of a tensor."""
+
+    __slots__ = ()
+
+    def refuse(self, _other: object = None) -> NoReturn:
+        """Raise a TypeError that says how to compute with a reduction."""
+        raise TypeError(
+            "a reduction must be the whole element: give it a tensor of its own with te.compute, "
+            "and compute with that tensor's elements"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = refuse
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = refuse
+    __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = astype = refuse
+
+    def __array_ufunc__(self, *_: Any, **_options: Any) -> NoReturn:
+        """Refuse functions and operators of NumPy."""
+        self.refuse()

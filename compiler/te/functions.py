@@ -261,16 +261,19 @@ def trunc(x: ValueLike) -> Value:
 def truncdiv(x: ValueLike, y: ValueLike) -> Value:
     """Divide integers, rounding towards zero, as C does."""
     a, b = same_dtype(x, y, "te.truncdiv")
-    quotient, remainder = a // b, a % b
-    # `//` rounds down. If the signs differ and there is a remainder, that is one too low.
-    is_low = all(remainder != 0, any(all(a < 0, b > 0), all(a > 0, b < 0)))
-    return quotient + select(is_low, const(1, a.dtype), const(0, a.dtype))
+    return a // b + select(_is_low(a, b), const(1, a.dtype), const(0, a.dtype))
 
 
 def truncmod(x: ValueLike, y: ValueLike) -> Value:
     """Return the remainder of a division that is rounded towards zero, as C does."""
     a, b = same_dtype(x, y, "te.truncmod")
-    return a - truncdiv(a, b) * b
+    # Not `a - quotient * b`, which is `a` if `b` is zero.
+    return a % b - select(_is_low(a, b), b, const(0, a.dtype))
+
+
+def _is_low(a: Value, b: Value) -> Value:
+    """Return whether `a // b`, which rounds down, is one less than rounded towards zero."""
+    return all(a % b != 0, any(all(a < 0, b > 0), all(a > 0, b < 0)))
 
 
 def _call(name: str, *args: ValueLike) -> Value:

@@ -18,7 +18,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.one_line import describe_buffer
 from compiler.te.axis import TensorAxis
-from compiler.te.elements import ElementsOnly
+from compiler.te.elements import ElementsOnly, WholeElement
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
 Extent: TypeAlias = int | Value
@@ -27,7 +27,7 @@ _NOT_ITERABLE = "{} can't be iterated over: index it for its elements, in te.com
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduction:
+class Reduction(WholeElement):
     """A reduction of values over axes; the whole value of an element.
 
     Attributes:

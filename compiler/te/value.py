@@ -28,7 +28,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.promotion import promoted
-from compiler.te.elements import OPERATORS, ElementsOnly, numpy_advice
+from compiler.te.elements import OPERATORS, ElementsOnly, WholeElement, numpy_advice
 
 if TYPE_CHECKING:
     from compiler.te.tensor import Tensor
@@ -267,6 +267,8 @@ def as_value(value: ValueLike | Var, dtype: DType | None = None) -> Value:
         return as_value(value.item(), dtype)
     if hasattr(value, "__index__"):  # a sampled number of a schedule
         return as_value(operator.index(value), dtype)
+    if isinstance(value, WholeElement):
+        value.refuse()
     hint = ": take an element of it, such as A[i, j]" if isinstance(value, ElementsOnly) else ""
     raise TypeError(f"expected a tensor expression or a number, got {value!r}{hint}")
 

@@ -10,6 +10,8 @@ import typer
 
 from compiler.backends.backend import host_labels
 from compiler.driver import compile_kernel
+from compiler.executor.artifact import check_suffix
+from compiler.executor.error import ArtifactError
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.products import multiplied_dtype
 from compiler.ir.analysis.symbols import symbolic_problem, symbolic_vars
@@ -196,9 +198,14 @@ def _check_number(
     ranges: Sequence[str] | None,
     output: Path | None,
 ) -> None:
-    """Refuse options that do not fit the number of workloads, and a file in no directory."""
+    """Refuse options that do not fit the number of workloads, and a file that can't be written."""
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: the directory does not exist")
+    if output is not None:
+        try:
+            check_suffix(output)
+        except ArtifactError as error:
+            raise InputError(str(error)) from None
     if len(texts) == 1:
         if weights:
             raise InputError("--weight requires several workloads")

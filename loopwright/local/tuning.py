@@ -14,6 +14,7 @@ from compiler.ir.analysis.symbols import symbolic_problem, symbolic_vars
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.build_problem import build_problem
 from compiler.keywords import suggests_keywords
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
 from loopwright.client.progress import TrialProgress
@@ -21,6 +22,7 @@ from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
 from loopwright.local.kept_runner import kept_runner
 from loopwright.local.library_choice import LibraryChoice
+from loopwright.local.measurable import require_measurable
 from loopwright.local.shape_tuning import ShapeWorkload
 from loopwright.local.shapes_result import ShapesResult
 from loopwright.local.time_limit import TimeLimit
@@ -50,6 +52,11 @@ from workers.wire.request import MeasureLimits
 
 DEFAULT_TRIALS = 200
 """Trials without a limit of the user; `docs/tuning.md` has the time that they take. Chosen."""
+
+_ELSEWHERE = (
+    "a server measures on that machine, by `loopwright serve --runner` (docs/remote.md) or a worker"
+    " there; lw.compile_kernel compiles without measuring"
+)
 
 
 def _never() -> bool:
@@ -206,6 +213,9 @@ def tune(
     begun = time.monotonic()
     goal = complete_target(target, host_labels)
     backend_of(goal).require_host(goal)
+    device = device_for(goal)
+    if device is None and isinstance(goal, CpuTarget):
+        require_measurable("a kernel", goal, _ELSEWHERE)
     shapes = None if ranges is None else _shapes(workload, weights, ranges, goal, max_trials)
     tasks = _tasks(workload, weights, goal) if shapes is None else shapes.tasks()
     rules = library_choice.rules(rules, goal)
@@ -214,7 +224,7 @@ def tune(
     # The child starts while this process makes the design space and loads the cost model.
     with (
         kept_runner(
-            device_for(goal),
+            device,
             library_choice.called(tasks),
             shares_builds=time_limit.affords_builders(),
         ) as runner,

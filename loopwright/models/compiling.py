@@ -10,17 +10,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from compiler.backends.backend import backend_of, host_labels
-from compiler.executor.cpu_flags import cpu_flags
-from compiler.executor.error import PackageError
-from compiler.executor.machine import check_machine
 from compiler.graph.rewrite.layout_regions import MAX_PIXELS
 from compiler.keywords import suggests_keywords
 from compiler.target.cpu import CpuTarget
-from compiler.target.error import TargetError
 from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
 from loopwright.client.client import Client
 from loopwright.errors import FallbackWarning
+from loopwright.local.measurable import require_measurable
 from loopwright.models.executable import Executable
 from loopwright.models.first_proposals import first_proposals
 from loopwright.models.image_layouts import fastest_layout
@@ -40,6 +37,7 @@ from tuner.replay import base_model
 
 _SMALL_BYTES = 8 << 10
 """Programs whose arrays have no more bytes take about as long as a call. Chosen."""
+_WITHOUT_TRIALS = "without trials and url, a package for that CPU is compiled, and runs there"
 
 
 @suggests_keywords
@@ -131,7 +129,7 @@ def compile_by(
     _check_number("seed", seed, MAX_SEED)
     cpu = _cpu(target)
     if client is not None or trials != 0:
-        _require_machine(cpu)
+        require_measurable("the model", cpu, _WITHOUT_TRIALS)
     if client is not None:
         client.health()  # before seconds are spent
     graph = read_model(model, example_inputs, shapes, fixed_inputs)
@@ -170,21 +168,6 @@ def _check_number(name: str, number: object, limit: int, otherwise: str = "") ->
         expected = f"a number from 0 to {limit}"
         expected += f", {otherwise}" if otherwise else ""
         raise ValueError(f"{name} is {number!r}: expected {expected}")
-
-
-def _require_machine(target: CpuTarget) -> None:
-    """Refuse to measure code for a CPU that this one can't replace.
-
-    Raises:
-        TargetError: If this machine can't run the code.
-    """
-    try:
-        check_machine("the model", target.arch, cpu_flags(target.features, target.arch))
-    except PackageError as error:
-        raise TargetError(
-            f"target {target.name!r}: this machine can't measure it: {error.args[0]}; without"
-            " trials and url, a package for that CPU is compiled, and runs there"
-        ) from error
 
 
 def _warn(model: Executable) -> None:

@@ -44,18 +44,17 @@ def save_for_c(artifact: Artifact, name: str) -> None:
     if artifact.backend != "cpu":
         raise ArtifactError(
             f"{artifact.name} was built for {artifact.target}: only kernels for CPUs are written"
-            f" as {path.suffix}; another suffix, such as .lwk, writes the artifact"
+            f" as {path.suffix}; the suffix .lwk writes the artifact"
         )
     if artifact.is_symbolic:
         raise ArtifactError(
             f"{artifact.name} takes sizes from its arrays: only kernels of fixed shapes are written"
-            f" as {path.suffix}; make one by specialize, or write the artifact under another suffix"
+            f" as {path.suffix}; make one by specialize, or write the artifact as .lwk"
         )
     if artifact.functions:
         raise ArtifactError(
             f"{artifact.name} calls registered functions ({', '.join(artifact.functions)}), which"
-            f" run in Python: it can't be written as {path.suffix}; write the artifact under"
-            " another suffix"
+            f" run in Python: it can't be written as {path.suffix}; write the artifact as .lwk"
         )
     objects = _objects(artifact, path.stem)
     if path.suffix == ".h":

@@ -135,10 +135,11 @@ class Accesses:
                 is_proved = self.prover.is_below(facts, end, extent)
                 if not (is_proved or self._is_checked_when_run(node, index)):
                     access = show_expr(Load(buffer, indices))
+                    block = f", in block {self.blocks[-1][0].name}" if self.blocks else ""
                     last = simplify(BinOp("-", extent, IntImm(1, dtype_of(extent))))
                     raise VerifyError(
                         f"can't prove that {access} is in bounds: {show_expr(end)} "
-                        f"{runs(facts, end)}, the dimension from 0 to {show_expr(last)}",
+                        f"{runs(facts, end)}, the dimension from 0 to {show_expr(last)}{block}",
                         node,
                         "bounds",
                     )

@@ -98,12 +98,7 @@ class Declarations:
             raise VerifyError(
                 f"an extent of {subject} is symbolic: expected a constant", node, "symbolic"
             )
-        if not 1 <= extent.value <= MAX_EXTENT:
-            raise VerifyError(
-                f"an extent of {subject} is {extent.value}: expected 1 to {MAX_EXTENT}",
-                node,
-                "limit",
-            )
+        require_extent(extent.value, subject, node)
         return extent.value
 
     def _is_symbolic(self, extent: Expr) -> bool:
@@ -129,3 +124,14 @@ def stored_buffers(body: Stmt) -> set[Buffer]:
             stored.add(source)
             source = sources.get(source)
     return stored
+
+
+def require_extent(extent: int, subject: str, node: object) -> None:
+    """Refuse an extent that is out of limits.
+
+    Raises:
+        VerifyError: If it is.
+    """
+    if not 1 <= extent <= MAX_EXTENT:
+        message = f"an extent of {subject} is {extent}: expected 1 to {MAX_EXTENT}"
+        raise VerifyError(message, node, "limit")

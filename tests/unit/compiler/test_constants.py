@@ -137,7 +137,7 @@ def test_a_constant_of_another_shape_is_refused() -> None:
 
 
 def test_a_saved_module_takes_its_constants_again(tmp_path: Path) -> None:
-    file = tmp_path / "kernel.zip"
+    file = tmp_path / "kernel.lwk"
     build(packed(), ONE_CORE, const_params={"B": B}).save(file)
     for scale in (1, 2):
         module = Module.load(file, {"B": B * np.float32(scale)})

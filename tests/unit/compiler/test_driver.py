@@ -12,8 +12,9 @@ from compiler.driver import build, compile_kernel
 from compiler.executor.error import ArgumentError, ArtifactError
 from compiler.executor.kernel import load_kernel
 from compiler.executor.kernel_file import load_kernels
+from compiler.executor.machine import architecture
 from compiler.ir.core.program import IRModule
-from compiler.ops import matmul
+from compiler.ops import matmul, relu
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse_module
 
@@ -126,3 +127,12 @@ def test_a_module_that_is_not_legal_is_not_built() -> None:
 def test_what_is_no_program_is_refused() -> None:
     with pytest.raises(TypeError, match="expected a PrimFunc or a Schedule, not a str"):
         compile_kernel("matmul:4,4,4")  # type: ignore[arg-type]
+
+
+def test_a_kernel_for_another_machine_is_compiled_and_not_loaded() -> None:
+    target = f"cpu -mcpu={'x86-64' if architecture() == 'aarch64' else 'cortex-a72'} -num-cores=1"
+    with pytest.raises(
+        ArtifactError, match=r"was built for .*this host is .*; compile_kernel comp"
+    ):
+        build(relu(4), target)
+    assert compile_kernel(relu(4), target).code

@@ -12,7 +12,7 @@ from compiler.backends.cpu.runtime.pool import pool_code
 from compiler.backends.cpu.runtime.tile_permission import FEATURE, request_tiles
 from compiler.backends.module import Module
 from compiler.executor.artifact import Artifact
-from compiler.executor.error import ArtifactError
+from compiler.executor.error import MachineError
 from compiler.executor.kernel import LoadedKernel
 from compiler.target.cpu import CpuTarget
 from compiler.target.error import TargetError
@@ -23,7 +23,7 @@ class CpuModule(LoadedKernel, Module):
     """A kernel for a CPU, with the methods of `Module`; see both.
 
     Raises:
-        ArtifactError: If this host, or the CPU that it is reported as, can't run the artifact.
+        MachineError: If this host, or the CPU that it is reported as, can't run the artifact.
     """
 
     languages = ("ll", "asm")
@@ -54,7 +54,7 @@ class CpuModule(LoadedKernel, Module):
 def _check_host(artifact: Artifact) -> None:
     """Refuse code that this host cannot run: an illegal instruction would kill the process."""
     if artifact.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
-        raise ArtifactError(
+        raise MachineError(
             f"{artifact.name} was built for {artifact.triple}:"
             f" this host is {llvm.get_process_triple()}"
         )
@@ -62,13 +62,13 @@ def _check_host(artifact: Artifact) -> None:
     needed = (f for f in artifact.features.split(",") if f.startswith("+"))
     missing = [feature for feature in needed if feature not in offered]
     if missing:
-        raise ArtifactError(
+        raise MachineError(
             f"{artifact.name} was built for {artifact.target}, which has {', '.join(missing)}:"
             f" this host is {host_cpu()} without"
         )
     try:
         CpuTarget(artifact.target)
     except TargetError as error:
-        raise ArtifactError(f"{artifact.name} was built for another machine: {error}") from error
+        raise MachineError(f"{artifact.name} was built for another machine: {error}") from error
     if FEATURE in artifact.features.split(","):
         request_tiles()

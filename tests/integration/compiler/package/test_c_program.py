@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler.ir.core.dtypes import DType
 from compiler.package.build_package import build_package, save_folder
 from compiler.target.cpu import CpuTarget
 from tests.cross.tools import cross_tools
-from tests.model_plans import Value, classifier, parallel_plan
+from tests.model_plans import Value, classifier, parallel_plan, remainder_plan
 from tests.targets import here
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "c" / "main.c"
@@ -36,6 +37,23 @@ int main(void)
         parallel_run(inputs, outputs, workspace, workspace, workspace, threads, lw_launch);
     for (int i = 0; i < 512 * 512; i++)
         if (y[i] != 3.0f * i) return 1;
+    return 0;
+}
+"""
+
+REMAINDERS = r"""
+#include <stdio.h>
+#include "model.h"
+int main(void)
+{
+    static ELEMENT a[5] = {7, 9, 0, 12, 100}, b[5] = {4, 3, 5, 0, 7}, y[5];
+    static const ELEMENT expected[5] = {3, 0, 0, 0, 2};
+    const void *inputs[] = {a, b};
+    void *outputs[] = {y};
+    _Alignas(64) static char memory[REMAINDER_WORKSPACE_BYTES + 64];
+    remainder_run(inputs, outputs, memory, memory, memory, 1, NULL);
+    for (int i = 0; i < 5; i++)
+        if (y[i] != expected[i]) return 1;
     return 0;
 }
 """
@@ -83,6 +101,20 @@ def test_the_example_runs_on_other_cpus(cpu: str, tmp_path: Path) -> None:
     options = (*STRICT, "-static", "-I", folder)
     _run(tools.compiler, *options, EXAMPLE, folder / "model.o", "-lm", "-o", folder / "a.out")
     _check_example(folder, result, "a.out", *tools.runner)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_a_program_for_a_cpu_without_divisions_gets_those_of_libgcc(
+    dtype: DType, tmp_path: Path
+) -> None:
+    target = CpuTarget("cpu -mcpu=cortex-a9 -num-cores=1")
+    tools = cross_tools(target)
+    save_folder(build_package(remainder_plan(target, dtype)), tmp_path / "rem")
+    folder = tmp_path / "rem"
+    (folder / "main.c").write_text(REMAINDERS)
+    options = (f"-DELEMENT={dtype}_t", "-O1", "-std=c11", "-static", "-I", folder)
+    _run(tools.compiler, *options, folder / "main.c", folder / "model.o", "-o", folder / "a.out")
+    _run(*tools.runner, folder / "a.out")
 
 
 def test_a_program_in_c_has_the_pool_of_the_package(tmp_path: Path) -> None:

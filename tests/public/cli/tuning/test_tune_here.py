@@ -88,6 +88,9 @@ def test_a_kernel_that_could_not_be_written_is_told_before_tuning() -> None:
     ran = loopwright("tune", "matmul:8,8,8", "-o", "no/such/folder/kernel")
     assert ran.returncode == 2
     assert "the directory does not exist" in ran.stderr
+    ran = loopwright("tune", "matmul:8,8,8", "-o", "kernel.c")
+    assert ran.returncode == 2
+    assert "a kernel can't be written as .c" in ran.stderr
 
 
 @pytest.mark.usefixtures("no_server")

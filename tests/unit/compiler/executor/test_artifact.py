@@ -17,6 +17,10 @@ from compiler.backends.module import Module
 from compiler.driver import build, compile_kernel
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArtifactError
+from compiler.executor.kernel import load_kernel
+from compiler.executor.kernel_file import load_kernels
+from compiler.package.build_package import build_package, save_package
+from tests.model_plans import classifier
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +37,29 @@ def test_equal_programs_give_equal_files() -> None:
 def test_bytes_that_are_no_artifact_are_refused(content: bytes) -> None:
     with pytest.raises(ArtifactError, match="not a Loopwright artifact"):
         Artifact.from_bytes(content)
+
+
+def test_a_model_is_refused_with_the_function_that_loads_it(tmp_path: Path) -> None:
+    path = tmp_path / "mnist.lwm"
+    save_package(build_package(classifier()[0]), path)
+    for load in (load_kernel, load_kernels, Module.load):
+        with pytest.raises(ArtifactError, match="the file holds a whole model: use load"):
+            load(path)
+
+
+@pytest.mark.parametrize("name", ["k.c", "a.so.1", "a.xyz", "a.lwm"])
+def test_an_unknown_suffix_is_refused(matmul: Module, name: str, tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"expected .lwk for load_kernel, or .o, .h, .so for"):
+        matmul.artifact.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["k.lwk", "kernel", "v1.2/kernel", "k.tar"])
+def test_other_names_are_artifacts(matmul: Module, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    matmul.artifact.save(path)
+    assert Artifact.load(path) == matmul.artifact
 
 
 def test_an_artifact_without_its_parts_is_refused(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ import pytest
 
 from compiler.executor.elf import ObjectFile
 from compiler.executor.executor import Executor
+from compiler.ir.core.dtypes import DType
 from compiler.package.build_package import build_package
 from compiler.package.link import compile_plan
 from compiler.package.plan import BufferRef, Region
 from compiler.package.verify_plan import PlanError
-from tests.model_plans import classifier, parallel_plan, random_plan
+from compiler.target.cpu import CpuTarget
+from tests.model_plans import classifier, parallel_plan, random_plan, remainder_plan
 from tests.targets import here, level
 
 
@@ -58,3 +60,13 @@ def test_a_plan_that_is_not_legal_is_not_compiled() -> None:
     beyond = replace(last, arguments=(BufferRef(Region.ARENA, 1 << 40), last.arguments[1]))
     with pytest.raises(PlanError, match=r"step 2 \(k2\): A has 40 bytes at 1099511627776"):
         compile_plan(replace(plan, steps=(*plan.steps[:2], beyond)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("cpu", ["cortex-a9", "cortex-a15"])
+def test_a_plan_for_a_cpu_without_divisions_calls_those_of_libgcc(cpu: str, dtype: DType) -> None:
+    plan = remainder_plan(CpuTarget(f"cpu -mcpu={cpu} -num-cores=1"), dtype)
+    called = ObjectFile(compile_plan(plan)).externals
+    has_division = cpu == "cortex-a15" and "64" not in dtype
+    assert all(name.startswith("__aeabi_") for name in called)
+    assert bool(called) is not has_division

@@ -71,6 +71,13 @@ def test_quotients_round_towards_zero(name: str) -> None:
         np.testing.assert_array_equal(outputs(func, N=n)["B"], wanted)
 
 
+@pytest.mark.parametrize("name", ["Div", "truncdiv", "truncmod"])
+def test_quotients_and_remainders_of_a_division_by_zero_are_zero(name: str) -> None:
+    n = np.array([7, -7, 6, -6, 1, -1, 0, -8], "int32")
+    func = in_block(f"B[vi] = T.{name}(N[vi], N[vi] - N[vi])")
+    np.testing.assert_array_equal(outputs(func, N=n)["B"], np.zeros(8))
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -125,7 +125,7 @@ def test_attributes_become_annotations_of_the_block() -> None:
         (lambda A, k: untyped.var("n", "float32"), TypeError, "expected an integer type"),
         (lambda A, k: untyped.sum(A[0, k], axis=k, init=A), TypeError, "expected a tensor expr"),
         (lambda A, k: untyped.sum(A[0, k] > 0, axis=k), TypeError, "takes numbers, got bool"),
-        (lambda A, k: untyped.sum(A[0, k], axis=k) + 1, TypeError, "unsupported operand"),
+        (lambda A, k: untyped.sum(A[0, k], axis=k) + 1, TypeError, "must be the whole element"),
         (lambda A, k: untyped.compute((4,), lambda i, j: A[i, j]), TypeError, "takes 2 index(es)"),
         (lambda A, k: untyped.compute((4,), lambda i: "x"), TypeError, "compute is a str"),
         (lambda A, k: untyped.compute((4.5,), lambda i: A[i, i]), TypeError, "a shape of integers"),
@@ -175,3 +175,24 @@ def test_a_name_is_a_string(name: Any) -> None:
     for use in uses:
         with pytest.raises(TypeError, match="expected a name"):
             use()
+
+
+@pytest.mark.parametrize("shape", [(-4,), (4, 0), (0,), (2**31,)])
+def test_extents_that_no_program_has_are_refused_where_they_are_written(
+    shape: tuple[int, ...],
+) -> None:
+    makers: list[Callable[[], object]] = [
+        lambda: te.placeholder(shape, name="X"),
+        lambda: te.compute(shape, lambda *i: 0.0, name="X"),
+    ]
+    for make in makers:
+        with pytest.raises(VerifyError, match=r"an extent of X is .*: expected 1 to 2147483647"):
+            make()
+
+
+def test_a_read_out_of_bounds_names_the_tensor_that_is_computed() -> None:
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] * 2, name="B")
+    C = te.compute((4,), lambda i: A[i + 1] + B[i], name="C")
+    with pytest.raises(VerifyError, match=r"A\[v_i \+ 1\] is in bounds: .* 0 to 3, in block C"):
+        te.create_prim_func([A, C])

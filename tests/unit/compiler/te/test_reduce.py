@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -50,3 +52,26 @@ def test_an_axis_that_is_not_reduced_over_is_refused() -> None:
     B = te.compute((4,), lambda i: te.sum(A[i, r], axis=k), name="B")
     with pytest.raises(VerifyError, match="variable r is not defined here"):
         te.create_prim_func([A, B])
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        lambda total, a: total * 2 + 1,
+        lambda total, a: 2 * total,
+        lambda total, a: a - total,
+        lambda total, a: total / a,
+        lambda total, a: -total,
+        lambda total, a: total > 0,
+        lambda total, a: np.float32(2) * total,
+        lambda total, a: np.exp(total),
+        lambda total, a: te.sqrt(total),
+        te.max,
+        lambda total, a: total.astype("float64"),
+        lambda total, a: (total, a),
+    ],
+)
+def test_a_part_of_an_element_is_no_reduction(element: Any) -> None:
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis((0, 8), "k")
+    with pytest.raises(TypeError, match="a reduction must be the whole element: give it a tensor"):
+        te.compute((4,), lambda i: element(te.sum(A[i, k], k), A[i, 0]), name="B")

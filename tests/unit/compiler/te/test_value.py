@@ -70,6 +70,29 @@ def test_operators_and_functions() -> None:
         assert structural_equal(parse(script(func)), func)
 
 
+@pytest.mark.parametrize("function", [te.truncdiv, te.truncmod, te.floordiv, te.floormod])
+def test_quotient_and_remainder_of_a_division_by_zero_are_zero(function: Any) -> None:
+    A, B = (te.placeholder((6,), "int32", name=name) for name in "AB")
+    func = te.create_prim_func([A, B, te.compute((6,), lambda i: function(A[i], B[i]), name="C")])
+    a, b = np.array([7, -7, 0, 7, -7, 6], "int32"), np.array([0, 0, 0, 4, 4, -4], "int32")
+    expected = {
+        "truncdiv": [0, 0, 0, 1, -1, -1],
+        "truncmod": [0, 0, 0, 3, -3, 2],
+        "floordiv": [0, 0, 0, 1, -2, -2],
+        "floormod": [0, 0, 0, 3, 1, -2],
+    }
+    for program in (func, parse(script(func))):
+        result = interpret(program, {"A": a, "B": b})["C"]
+        np.testing.assert_array_equal(result, expected[function.__name__])
+
+
+def test_a_remainder_by_the_number_zero_is_refused_as_a_remainder() -> None:
+    A = te.placeholder((4,), "int32", name="A")
+    B = te.compute((4,), lambda i: te.truncmod(A[i], 0), name="B")
+    with pytest.raises(VerifyError, match=r"A\[v_i\] % 0 divides by zero"):
+        te.create_prim_func([A, B])
+
+
 @pytest.mark.parametrize("dtype", ["float31", None, [], 1])
 def test_an_unknown_type_is_refused_where_it_is_given(dtype: Any) -> None:
     A = te.placeholder((4,), name="A")

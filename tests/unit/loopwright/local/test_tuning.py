@@ -9,6 +9,7 @@ import pytest
 
 import loopwright as lw
 from compiler.backends.host_device import HostDevice
+from compiler.executor.machine import architecture
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright.local import tune_result, tuning
 from tuner.finish import whole_space
@@ -250,3 +251,13 @@ def test_several_workloads_that_cannot_share_are_refused() -> None:
         lw.tune([OPERATOR, OPERATOR])
     with pytest.raises(ValueError, match="too few for 2 tasks"):
         lw.tune([OPERATOR, "softmax:8,32"], max_trials=31)
+
+
+def test_a_kernel_for_another_machine_is_refused_before_trials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "kept_runner", None)
+    target = f"cpu -mcpu={'x86-64' if architecture() == 'aarch64' else 'cortex-a72'} -num-cores=1"
+    with pytest.raises(lw.TargetError, match="can't measure it: a kernel was built for") as caught:
+        lw.tune("relu:4", target=target)
+    assert "`loopwright serve --runner` (docs/remote.md)" in str(caught.value)

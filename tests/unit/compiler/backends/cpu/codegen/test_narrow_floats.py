@@ -74,9 +74,9 @@ def test_an_artifact_takes_them(tmp_path: Path) -> None:
     func = parse(PROGRAM)
     inputs = random_inputs(func, 0)
     expected = outputs_of_kernel(func, inputs)
-    build(func, ONE_CORE).save(tmp_path / "kernel.lw")
+    build(func, ONE_CORE).save(tmp_path / "kernel.lwk")
     arrays = {b.name: inputs.get(b.name, np.zeros(64, b.dtype)) for b in func.buffers}
-    lw.Module.load(tmp_path / "kernel.lw")(*arrays.values())
+    lw.Module.load(tmp_path / "kernel.lwk")(*arrays.values())
     for name, array in expected.items():
         np.testing.assert_array_equal(arrays[name].view(np.uint8), array.view(np.uint8))
 
