@@ -17,7 +17,9 @@ Outcome: TypeAlias = float | str
 """The run time of a recorded candidate in seconds, or the kind of its error."""
 
 _SHARES = (0.6, 0.1, 0.3)
-"""Shares of build, check and timing in the time of a trial: `trial_rate` in docs/benchmarks_parts.md."""
+"""Shares of build, check and timing in the time of a trial: `trial_rate` in
+docs/benchmarks_parts.md.
+"""
 _ROUND_SHARE = 0.2
 """Time of a round of a comparison, as a share of that of a trial. Chosen."""
 _OF_LARGE_SPACES = frozenset(
