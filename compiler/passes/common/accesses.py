@@ -18,6 +18,7 @@ from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.values import UnknownError, form_value, grid, value_at
 from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.children import LEAVES
+from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Buffer,
     Compare,
@@ -138,6 +139,11 @@ class LoweredAccess:
     def extents(self) -> dict[Var, int]:
         """Return the extents of the loops around the access that have a limit."""
         return loop_extents(self.path)
+
+    @cached_property
+    def unit_loops(self) -> dict[Var, Expr]:
+        """Return the loops of one iteration around the access, and their value."""
+        return {var: IntImm(0, dtype_of(var)) for var, n in self.extents.items() if n == 1}
 
     @cached_property
     def _ranges(self) -> FixedRanges:

@@ -361,12 +361,14 @@ def _mirrors(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
     extents = [store.extents.get(var) for var in loops]
     if None in extents or extents != [load.extents.get(var) for var in others]:
         return False
-    names = dict(zip(loops, others, strict=True))
-    for index, read in zip(store.indices, load.indices, strict=True):
-        renamed = substitute(index, names)
+    # Some indices and conditions name a loop of one iteration, others were simplified.
+    units = store.unit_loops | load.unit_loops
+    names = units | dict(zip(loops, others, strict=True))
+    for index, other in zip(store.indices, load.indices, strict=True):
+        renamed, read = substitute(index, names), substitute(other, units)
         if renamed != read and not _is_same(renamed, read, load):
             return False
-    of_load = {part for c in load.conditions(depth) for part in conjuncts(c)}
+    of_load = {substitute(p, units) for c in load.conditions(depth) for p in conjuncts(c)}
     of_store = (part for c in store.conditions(depth) for part in conjuncts(c))
     rest = [part for part in (substitute(p, names) for p in of_store) if part not in of_load]
     if not rest:
@@ -386,7 +388,7 @@ def _facts_of_loops(access: LoweredAccess) -> Facts:
 
 def _indexing_loops(access: LoweredAccess, depth: int) -> list[Var]:
     """Return the loops inside a scope that move the indices of an access."""
-    used = set[Var]().union(*map(_variables, access.indices))
+    used = set[Var]().union(*map(_variables, access.indices)) - access.unit_loops.keys()
     return [n.var for n in access.path[depth:] if isinstance(n, For) and n.var in used]
 
 

@@ -59,6 +59,15 @@ def test_candidates_are_correct_with_a_model_of_the_registers(
             assert num_products >= products
 
 
+def test_each_candidate_with_partial_rows_and_columns_has_tiles() -> None:
+    """Of 66 x 1470 sums, the last tiles of both are partial, and all rows may be one block."""
+    func = ops.matmul(66, 1470, 64, "bfloat16")
+    space = design_space(Task(func, TARGET))
+    for seed in range(4):
+        for candidate in scheduled(func, space, seed):
+            assert "tdpbf16ps" in emit(candidate, TARGET).text
+
+
 @pytest.mark.parametrize(
     ("dtype", "instruction"), [("bfloat16", "tdpbf16ps"), ("int8", "tdpbssd"), ("uint8", "tdpbuud")]
 )
