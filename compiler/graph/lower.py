@@ -71,15 +71,10 @@ def lower_group(group: FusedGroup) -> LoweredGroup:
         ModelError: If an operator can't be expressed for its operands, or the program is too large.
     """
     operands = tuple(x for x in group.inputs if not _is_number(x, group.nodes))
-    params = [_placeholder(operand.type, f"p{number}") for number, operand in enumerate(operands)]
-    tensors: dict[Operand, te.Tensor] = dict(zip(operands, params, strict=True))
-    for node in group.nodes:
-        _apply(node, tensors)
-    read = set(params)
-    results = [_computed(tensors[value], read) for value in group.outputs]
-    name = _name(group.nodes)
     try:
-        func = te.create_prim_func([*params, *results], name)
+        func = _program(group, operands)
+    except ModelError:
+        raise  # it names its node
     except (VerifyError, ValueError) as error:
         raise ModelError(str(error)).at(group.label, group.nodes[-1].name) from error
     constants = [
@@ -90,6 +85,16 @@ def lower_group(group: FusedGroup) -> LoweredGroup:
     return LoweredGroup(
         group, with_constants(func, constants) if constants else func, operands, group.outputs
     )
+
+
+def _program(group: FusedGroup, operands: Sequence[Operand]) -> PrimFunc:
+    params = [_placeholder(operand.type, f"p{number}") for number, operand in enumerate(operands)]
+    tensors: dict[Operand, te.Tensor] = dict(zip(operands, params, strict=True))
+    for node in group.nodes:
+        _apply(node, tensors)
+    read = set(params)
+    results = [_computed(tensors[value], read) for value in group.outputs]
+    return te.create_prim_func([*params, *results], _name(group.nodes))
 
 
 def lower_copy(tensor_type: TensorType) -> PrimFunc:
