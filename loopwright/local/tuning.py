@@ -213,11 +213,11 @@ def tune(
     begun = time.monotonic()
     goal = complete_target(target, host_labels)
     backend_of(goal).require_host(goal)
+    shapes = None if ranges is None else _shapes(workload, weights, ranges, goal, max_trials)
+    tasks = _tasks(workload, weights, goal) if shapes is None else shapes.tasks()
     device = device_for(goal)
     if device is None and isinstance(goal, CpuTarget):
         require_measurable("a kernel", goal, _ELSEWHERE)
-    shapes = None if ranges is None else _shapes(workload, weights, ranges, goal, max_trials)
-    tasks = _tasks(workload, weights, goal) if shapes is None else shapes.tasks()
     rules = library_choice.rules(rules, goal)
     time_limit = TimeLimit(max_secs, len(tasks), begun)
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
