@@ -20,6 +20,7 @@ from compiler.schedule.tree.tree import statement_paths
 # parallel, or that copy such loops: the copies share the buffers that an iteration had for itself.
 _MOVES = frozenset(
     {
+        "cache_index",
         "cache_inplace",
         "cache_read",
         "cache_write",

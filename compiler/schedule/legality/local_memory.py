@@ -6,12 +6,13 @@
         B[tx] = L[31 - tx]            # wrong: another thread wrote this element
 
 A thread finds only its own writes, and those that all threads made outside of the loops over
-threads.
+threads. What it wrote is lost at the end of these loops: a loop around them starts other threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.arith.iter_map import variables_of
@@ -44,8 +45,24 @@ def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
                     yield site, buffer
             continue
         for position, site in enumerate(touching):
-            if site.reads(buffer) and not _is_thread_private(site, touching, position, buffer):
+            if not site.reads(buffer):
+                continue
+            if not _is_thread_private(site, touching, position, buffer) or (
+                not is_inside and site.writes(buffer) and _continues_sums(site)
+            ):
                 yield site, buffer
+
+
+def _continues_sums(site: PlacedBlock) -> bool:
+    """Return whether a block adds to sums over a loop around those of its threads."""
+    around = {
+        loop.var
+        for loop in takewhile(lambda loop: not loop.thread, site.loops)
+        if loop.extent != IntImm(1)
+    }
+    pairs = zip(site.block.iter_vars, site.values, strict=True)
+    summed = (variables_of(value) for iter_var, value in pairs if iter_var.kind != "spatial")
+    return any(not around.isdisjoint(variables) for variables in summed)
 
 
 def _is_one_kernel(sites: Sequence[PlacedBlock]) -> bool:

@@ -304,3 +304,24 @@ def test_a_loop_whose_extent_varies_is_not_bound() -> None:
     with refused(schedule, "its extent varies: i + 1", at="thread_binding(i + 1"):
         schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
     schedule.bind(schedule.get_loops("C")[0], "threadIdx.x")
+
+
+ROWS = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for k, i in T.grid(8, 4):
+        with T.sblock("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+"""
+
+
+@pytest.mark.parametrize("thread", ["threadIdx.x", "vthread.x"])
+def test_what_a_thread_keeps_to_itself_does_not_outlive_the_loop_over_threads(thread: str) -> None:
+    schedule = scheduled(ROWS)
+    schedule.write_at(schedule.get_loops("B")[1], "B", 0, "local")
+    loop = schedule.get_loops("B")[1]
+    with refused(schedule, "may read of B_local what another thread wrote", at='T.sblock("B")'):
+        schedule.bind(loop, thread)

@@ -81,3 +81,25 @@ def main(A: T.Buffer((3, 5), "float32"), B: T.Buffer((3, 5), "float32")):
     assert len(stores) == 1
     assert not any(isinstance(node, Load) for index in stores[0].indices for node in walk(index))
     verify(sch.func)
+
+
+STENCIL_OF_EACH_ITERATION = """
+@T.prim_func
+def main(A: T.Buffer((11,), "float32"), C: T.Buffer((9,), "float32")):
+    B = T.sblock_alloc_buffer((11,))
+    for i in T.parallel(9):
+        for j in range(3):
+            with T.sblock("B"):
+                v_i = T.axis.spatial(11, i + j)
+                B[v_i] = A[v_i] * T.float32(3)
+        with T.sblock("C"):
+            v_i = T.axis.spatial(9, i)
+            C[v_i] = B[v_i] + B[v_i + 1] + B[v_i + 2]
+"""
+
+
+def test_cache_index_refuses_indices_by_which_parallel_iterations_would_share_a_buffer() -> None:
+    """Loaded indices do not show that each iteration reads what it wrote."""
+    sch = scheduled(STENCIL_OF_EACH_ITERATION)
+    with refused(sch, "iterations of a parallel loop race", at="def main"):
+        sch.cache_index("C", "global", 1)
