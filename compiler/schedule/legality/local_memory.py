@@ -11,14 +11,15 @@ threads. What it wrote is lost at the end of these loops: a loop around them sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import takewhile
 
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import Buffer, For, IntImm, Var
 from compiler.ir.core.scopes import is_private_scope
-from compiler.ir.core.visit import walk_stmts
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import starts_anew
@@ -44,25 +45,18 @@ def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
                 if site not in together and not inside.isdisjoint(loop.var for loop in site.loops):
                     yield site, buffer
             continue
+        around = frozenset() if is_inside else _loops_around_threads(touching[0])
         for position, site in enumerate(touching):
-            if not site.reads(buffer):
-                continue
-            if not _is_thread_private(site, touching, position, buffer) or (
-                not is_inside and site.writes(buffer) and _continues_sums(site)
+            if site.reads(buffer) and not _is_thread_private(
+                site, touching, position, buffer, around
             ):
                 yield site, buffer
 
 
-def _continues_sums(site: PlacedBlock) -> bool:
-    """Return whether a block adds to sums over a loop around those of its threads."""
-    around = {
-        loop.var
-        for loop in takewhile(lambda loop: not loop.thread, site.loops)
-        if loop.extent != IntImm(1)
-    }
-    pairs = zip(site.block.iter_vars, site.values, strict=True)
-    summed = (variables_of(value) for iter_var, value in pairs if iter_var.kind != "spatial")
-    return any(not around.isdisjoint(variables) for variables in summed)
+def _loops_around_threads(site: PlacedBlock) -> frozenset[Var]:
+    """Return the loops around those over the threads of a block: each iteration starts threads."""
+    around = takewhile(lambda loop: not loop.thread, site.loops)
+    return frozenset(loop.var for loop in around if loop.extent != IntImm(1))
 
 
 def _is_one_kernel(sites: Sequence[PlacedBlock]) -> bool:
@@ -89,9 +83,19 @@ def _reducing_threads(site: PlacedBlock) -> set[Var]:
 
 
 def _is_thread_private(
-    site: PlacedBlock, touching: Sequence[PlacedBlock], position: int, buffer: Buffer
+    site: PlacedBlock,
+    touching: Sequence[PlacedBlock],
+    position: int,
+    buffer: Buffer,
+    around: AbstractSet[Var],
 ) -> bool:
-    """Check that a thread reads in a block only what it, or every thread, wrote."""
+    """Check that a thread reads in a block only what it, or every thread, wrote.
+
+    Args:
+        around: The loops around those over threads.
+    """
+    if site.writes(buffer) and _sums_over(site, around):
+        return False
     writers = [other for other in touching if other.writes(buffer)]
     if not any(_holds_threads(other) for other in (site, *writers)):
         if site.writes(buffer) and (site.kind == "complete" or starts_anew(site)):
@@ -101,34 +105,51 @@ def _is_thread_private(
             if writer.writes(buffer) and is_for_each and covers_reads(writer, site, buffer):
                 return True
     # Only one thread accesses an element, anywhere in the program.
-    return all(_are_one_thread(writer, site, buffer) for writer in writers)
+    return all(_are_one_thread(writer, site, buffer, around) for writer in writers)
+
+
+def _sums_over(site: PlacedBlock, loops: AbstractSet[Var]) -> bool:
+    """Return whether a block reduces over some loops."""
+    pairs = zip(site.block.iter_vars, site.values, strict=True)
+    summed = (variables_of(value) for iter_var, value in pairs if iter_var.kind != "spatial")
+    return any(not loops.isdisjoint(variables) for variables in summed)
 
 
 def _holds_threads(site: PlacedBlock) -> bool:
     return any(isinstance(s, For) and _is_thread(s) for s in walk_stmts(site.block.body))
 
 
-def _are_one_thread(writer: PlacedBlock, reader: PlacedBlock, buffer: Buffer) -> bool:
+def _are_one_thread(
+    writer: PlacedBlock, reader: PlacedBlock, buffer: Buffer, around: AbstractSet[Var]
+) -> bool:
     if _holds_threads(writer) or _holds_threads(reader):
         return False
     axes = {str(loop.thread) for site in (writer, reader) for loop in _threads(site)}
     return all(
-        agree_on((write, other), axes)
-        for write in _touches(writer, buffer, is_store=True)
-        for other in _touches(reader, buffer, is_store=False)
+        agree_on((write, other), (*axes, *(around & _variables(write, other))))
+        for write in _touches(writer, buffer, around, is_store=True)
+        for other in _touches(reader, buffer, around, is_store=False)
     )
 
 
-def _touches(site: PlacedBlock, buffer: Buffer, *, is_store: bool) -> list[Touch]:
-    names = {loop.var: str(loop.thread) for loop in site.loops if loop.thread}
-    around = extents_of(site.loops)
+def _variables(*touches: Touch) -> set[Var]:
+    nodes = (node for touch in touches for index in touch.indices for node in walk(index))
+    return {node for node in nodes if isinstance(node, Var)}
+
+
+def _touches(
+    site: PlacedBlock, buffer: Buffer, around: AbstractSet[Var], *, is_store: bool
+) -> list[Touch]:
+    names: dict[Var, Hashable] = {loop.var: loop.thread for loop in site.loops if loop.thread}
+    names |= {var: var for var in around}
+    extents = extents_of(site.loops)
     accesses = site.facts.writes if is_store else site.facts.reads
     return [
         Touch(
             buffer,
             tuple(form.to_expr() for form in site.indices(access)),
             is_store,
-            {**around, **access.inner},
+            {**extents, **access.inner},
             names,
         )
         for access in accesses

@@ -325,3 +325,26 @@ def test_what_a_thread_keeps_to_itself_does_not_outlive_the_loop_over_threads(th
     loop = schedule.get_loops("B")[1]
     with refused(schedule, "may read of B_local what another thread wrote", at='T.sblock("B")'):
         schedule.bind(loop, thread)
+
+
+LINES = """
+@T.prim_func
+def main(A: T.Buffer((9, 6), "float32"), B: T.Buffer((9, 6), "float32")):
+    L = T.sblock_alloc_buffer((9, 6), scope="local")
+    for k, i in T.grid(9, 6):
+        with T.sblock("S"):
+            vk, vi = T.axis.remap("SS", [k, i])
+            L[vk, vi] = A[vk, vi]
+        with T.sblock("B"):
+            vk, vi = T.axis.remap("SS", [k, i])
+            B[vk, vi] = L[{line}, vi]
+"""
+
+
+def test_a_thread_does_not_read_what_threads_of_an_earlier_iteration_kept() -> None:
+    schedule = scheduled(LINES.format(line="T.max(vk - 1, 0)"))
+    with refused(schedule, "may read of L what another thread wrote", at='T.sblock("B")'):
+        schedule.bind(schedule.get_loops("B")[1], "threadIdx.x")
+    schedule = scheduled(LINES.format(line="vk"))
+    schedule.bind(schedule.get_loops("B")[1], "threadIdx.x")
+    Meaning(scheduled(LINES.format(line="vk")).func).hold(schedule)
