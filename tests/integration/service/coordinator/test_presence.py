@@ -90,21 +90,31 @@ def test_a_lock_that_is_held_again_at_the_claim_keeps_its_jobs(database: Databas
     with database.write() as session:
         assert claims.claim(session, Owner.here(), is_gone=lambda _: True) == []
     lock.close()
+    wait_for_holders(database, set())
     with database.write() as session:
         assert [r.id for r in claims.claim(session, Owner.here(), is_gone=lambda _: True)]
+
+
+def wait_for_holders(database: Database, numbers: set[int]) -> None:
+    """Wait until exactly these locks are held: the server ends a connection after `close`."""
+    end = time.monotonic() + PATIENCE_SECS
+    while holders(database) != numbers:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def holders(database: Database) -> set[int]:
+    with database.read() as session:
+        return session_locks.held(session)
 
 
 def test_a_lost_lock_is_taken_again_and_ends_with_its_last_user(database: Database) -> None:
     presence = Presence(database)
 
-    def holders() -> set[int]:
-        with database.read() as session:
-            return session_locks.held(session)
-
     with presence.kept(print):
         with presence.kept(print):
-            assert holders() == {presence.number}
-        assert holders() == {presence.number}
+            assert holders(database) == {presence.number}
+        assert holders(database) == {presence.number}
         with database.write() as session:
             session.execute(
                 text(
@@ -113,14 +123,8 @@ def test_a_lost_lock_is_taken_again_and_ends_with_its_last_user(database: Databa
                 ),
                 {"number": presence.number},
             )
-        end = time.monotonic() + PATIENCE_SECS
-        while holders() != {presence.number}:
-            assert time.monotonic() < end
-            time.sleep(0.02)
-    end = time.monotonic() + PATIENCE_SECS
-    while holders():  # the server notices the end of a connection a moment later
-        assert time.monotonic() < end
-        time.sleep(0.02)
+        wait_for_holders(database, {presence.number})
+    wait_for_holders(database, set())
 
 
 def test_an_owner_without_a_lock_keeps_its_lease(database: Database) -> None:
