@@ -17,7 +17,7 @@ from compiler.ir.core.nodes import For, If
 from compiler.schedule.error import Refuse
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
-from compiler.schedule.tree.tree import Path, loop_at, loops_on
+from compiler.schedule.tree.tree import Path, loop_at, loops_below, loops_on
 
 
 def require_shareable(scope: BlockScope, path: Path, around: For) -> None:
@@ -90,3 +90,16 @@ def require_no_shared_work(path: Path, refuse: Refuse) -> None:
             reason = f"the threads of loop {threads[loop.thread].var.name} share what is under loop"
             raise refuse(f"{reason} {loop.var.name}", loop, "threads")
         threads[loop.thread] = loop
+
+
+def require_no_new_sharing(site: PlacedBlock, path: Path, refuse: Refuse) -> None:
+    """Refuse to move a block that starts threads under a loop over threads of the same axis.
+
+    Each thread of that loop would then do only its part of the block.
+    """
+    around = {loop.thread: loop for loop in loops_on(path)}
+    for loop in loops_below(site.block.body):
+        if loop.thread is not None and loop.thread in around:
+            reason = f"the threads of loop {around[loop.thread].var.name} would share the work of"
+            reason = f"{reason} block {site.name}, whose loop {loop.var.name} is bound to"
+            raise refuse(f"{reason} {loop.thread}, too", site.realize, "threads")

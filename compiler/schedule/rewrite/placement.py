@@ -32,7 +32,10 @@ from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import masked_points
-from compiler.schedule.legality.same_threads import require_no_shared_work
+from compiler.schedule.legality.same_threads import (
+    require_no_new_sharing,
+    require_no_shared_work,
+)
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import Path, find_loop, insert_in, loop_at, loop_path, replace_at
 
@@ -104,8 +107,8 @@ def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocat
 
     Raises:
         ScheduleError: If the loop is in another scope, is around the block, or can't contain a
-            block because it, or a loop around it, is vectorized, or its work is shared among
-            threads.
+            block because it, or a loop around it, is vectorized, or threads share, or would share,
+            its work.
     """
     refuse = scope.refuse
     path = loop_path(scope.func, loop, refuse)
@@ -123,6 +126,7 @@ def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocat
         )
     require_no_vector_around(path, refuse)
     require_no_shared_work(path, refuse)
+    require_no_new_sharing(site, path, refuse)
     return ComputeLocation(path, scope)
 
 

@@ -58,16 +58,14 @@ def reverse_compute_at(
         iterators, and is the only writer of its buffers. Nothing accesses these before it, and
         nothing reads partial results of it. The loop is in the same scope, does not contain the
         block, and does not come after it if the block has producers. Neither it nor a loop around
-            it
-        is vectorized.
+        it is vectorized.
 
         Some of the block's producers are under the loop, the others are finished before it. Those
         under the loop write, in each iteration, a box of their output, and the points of the block
         that read from it form a box, too. Together these boxes cover the whole block; a reduction
         runs each point once, from the first on. If a block runs for the same points again, as under
         a reduction of its producers, the last run has finished inputs, and no block reads the
-            results
-        before.
+        results before.
 
     Rewrites:
         for i_0, i_1 in ...:           for i_0 in range(n // f):

@@ -14,6 +14,7 @@ from compiler.schedule.rewrite.cache import (
     hull_of,
     insert_copy,
     require_memory_scope,
+    require_steady_indices,
 )
 from compiler.schedule.rewrite.copy_at import body_of_loop, copy_block, parts_inside
 from compiler.schedule.rewrite.copy_block import redirect
@@ -35,12 +36,10 @@ def read_at(
 
     Requires:
         The block is under the loop, in its scope, and has such a read; `memory_scope` is valid.
-        Under the loop no block writes the buffer after the first block that reads it. If the loop
-            or
-        loops around it are concurrent, no block writes it at all. The region that is read is
-            provably
-        in the buffer. No loop around is vectorized. No opaque call takes the storage of the buffer
-        undeclared.
+        Under the loop no block writes the buffer, or what the indices load, after the first block
+        that reads it. If the loop or loops around it are concurrent, no block writes it at all. The
+        region that is read is provably in the buffer. No loop around is vectorized. No opaque call
+        takes the storage of the buffer undeclared.
 
     Rewrites:
         for i in range(n):                 for i in range(n):
@@ -75,6 +74,7 @@ def read_at(
         raise refuse(f"{reason}, which runs side by side", writers[0].realize, "dependence")
     boxes = [box_of_reads(site, buffer, body.standing(site, memory_scope)) for site in readers]
     parts = parts_inside(body, hull_of(boxes), refuse)
+    require_steady_indices(body.scope, (part.low.to_expr() for part in parts), location, readers)
     cache = cache_of(func, buffer, memory_scope)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
     copy = copy_block(name, buffer, cache, parts, body)

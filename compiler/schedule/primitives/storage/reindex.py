@@ -36,6 +36,7 @@ from compiler.schedule.rewrite.cache import (
     region_buffer,
     require_certain_write,
     require_no_pointer,
+    require_steady_indices,
     stmts_of,
 )
 from compiler.schedule.rewrite.copy_block import point_of, read_to_find
@@ -64,10 +65,11 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
     Requires:
         The block has such a read or write, of whole elements at one index in a run, and contains no
         other blocks. Each of its loops but the innermost contains only the next one; its scope is
-        in no vectorized loop. For a read, all elements that the iterators may address are in the
-        buffer, and no block in its loops writes it. For a write, no other block in the block's
-        loops accesses the buffer; the block does not read its previous contents, writes its element
-        in every run, and runs for the whole ranges of its iterators.
+        in no vectorized loop. No block in its loops writes what the indices load. For a read, all
+        elements that the iterators may address are in the buffer, and no block in its loops writes
+        it. For a write, no other block in the block's loops accesses the buffer; the block does not
+        read its previous contents, writes its element in every run, and runs for the whole ranges
+        of its iterators.
 
     Rewrites:
         for i, j in T.grid(n, m):            for ax0, ax1 in T.grid(n, m):
@@ -106,6 +108,7 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
     nest = _copy(title, used, *((far, near) if mode == "read" else (near, far)))
 
     location = CopyLocation(site.path[:1], position if mode == "read" else position + 1)
+    require_steady_indices(scope, indices, location, [site])
     func = insert_copy(scope, location, nest, new)
     return _redirected(func, block, buffer, new, iterators), title
 

@@ -15,6 +15,7 @@ from compiler.schedule.rewrite.cache import (
     require_copy_holds,
     require_memory_scope,
     require_no_pointer,
+    require_steady_indices,
 )
 from compiler.schedule.rewrite.reindex_cache import copy_name, reindexed, use_copy
 
@@ -35,7 +36,8 @@ def reindex_cache_read(
         The block has such a read, of one element in a run; `memory_scope` is valid. The block does
         not write the buffer, contains no other blocks, and runs for all values that its loops give
         the iterators that determine the element; these address only elements of the buffer. At most
-        one block of the scope writes the buffer, and comes before. The map takes as many indices as
+        one block of the scope writes the buffer, and comes before. No block writes what the indices
+        load after the position of the copy. The map takes as many indices as
         the block has iterators, uses the same ones as the index in the buffer, and is injective. No
         loop around the copy is vectorized. No opaque call takes the storage of the buffer
             undeclared.
@@ -67,6 +69,7 @@ def reindex_cache_read(
     location = place_before(scope, writer, [site])
     if writer is not None:
         require_copy_holds(scope, buffer, writer, [site], location)
+    require_steady_indices(scope, reindexing.far.indices, location, [site])
     name = copy_name(func, buffer, memory_scope)
     func = insert_copy(
         scope, location, reindexing.nest(name, location, is_read=True), reindexing.near.buffer

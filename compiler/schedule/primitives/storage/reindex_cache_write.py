@@ -13,6 +13,7 @@ from compiler.schedule.rewrite.cache import (
     require_certain_write,
     require_memory_scope,
     require_no_pointer,
+    require_steady_indices,
 )
 from compiler.schedule.rewrite.reindex_cache import copy_name, reindexed, use_copy
 
@@ -33,10 +34,10 @@ def reindex_cache_write(
         The block has such a write, of one element in every run; `memory_scope` is valid. The block
         is the only one of the scope that writes the buffer, does not read its previous contents,
         contains no other blocks, and runs for all values that its loops give the iterators that
-        determine the element. No block in the same loops reads the buffer before it. The map takes
-        as many indices as the block has iterators, uses the same ones as the index in the buffer,
-        and is injective. No loop around the copy is vectorized. No opaque call takes the storage of
-        the buffer undeclared.
+        determine the element. No block in the same loops reads the buffer before it, and none from
+        this block on writes what the indices load. The map takes as many indices as the block has
+        iterators, uses the same ones as the index in the buffer, and is injective. No loop around
+        the copy is vectorized. No opaque call takes the storage of the buffer undeclared.
 
     Rewrites:
         for i, j in T.grid(n, m):            for i, j in T.grid(n, m):
@@ -59,6 +60,7 @@ def reindex_cache_write(
     require_certain_write(site, buffer, refuse)
     reindexing = reindexed(scope, site, buffer, memory_scope, index_map)
     location = place_after(scope, site, buffer, [])
+    require_steady_indices(scope, reindexing.far.indices, location, [site])
     name = copy_name(func, buffer, memory_scope)
     func = insert_copy(
         scope, location, reindexing.nest(name, location, is_read=False), reindexing.near.buffer

@@ -51,9 +51,8 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
         The block is alone in its loops, one for each of its iterators and of the same extent, and
         always runs. The order of its runs may change: it computes different elements for different
         spatial iterators, and a reduction may run in any order, or keeps its order. The map takes
-            as
-        many indices as the block has iterators, and is bijective. No new iterator combines spatial
-        and reduction iterators.
+        as many indices as the block has iterators, and is bijective. No new iterator combines
+        spatial and reduction iterators.
 
     Rewrites:
         for i, j in T.grid(n, m):            for ax0 in range(n * m):

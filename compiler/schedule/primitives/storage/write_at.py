@@ -19,6 +19,7 @@ from compiler.schedule.rewrite.cache import (
     insert_copy,
     is_all_written,
     require_memory_scope,
+    require_steady_indices,
 )
 from compiler.schedule.rewrite.copy_at import body_of_loop, copy_block, parts_inside
 from compiler.schedule.rewrite.copy_block import redirect
@@ -41,9 +42,9 @@ def write_at(
         The block is under the loop, in its scope, and has such a write; `memory_scope` is valid.
         Under the loop no block reads the buffer after the last block that writes it. Blocks there
         that read it find elements that were written there before. In each iteration one block
-            writes
-        all of the box that all write, which is provably in the buffer. No loop around is
-        vectorized. No opaque call takes the storage of the buffer undeclared.
+        writes all of the box that all write, which is provably in the buffer. No block writes what
+        the indices load from the first of these blocks on. No loop around is vectorized. No opaque
+        call takes the storage of the buffer undeclared.
 
     Rewrites:
         for i in range(n):                 for i in range(n):
@@ -79,6 +80,7 @@ def write_at(
         reason = f"no block is proved to write all of a box of {buffer.name} in one iteration"
         raise refuse(f"{reason} of loop {loop.name}", top, "dependence")
     parts = parts_inside(body, box, refuse)
+    require_steady_indices(body.scope, (part.low.to_expr() for part in parts), location, writers)
     cache = cache_of(func, buffer, memory_scope)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
     copy = copy_block(name, cache, buffer, parts, body)

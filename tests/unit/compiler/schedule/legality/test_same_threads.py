@@ -159,6 +159,38 @@ def test_nothing_is_put_where_threads_share_work() -> None:
         sch.reverse_compute_at("B", j)
 
 
+def test_a_block_that_starts_threads_is_not_moved_under_the_same_threads() -> None:
+    sch = scheduled(TWO_KERNELS)
+    _, i = sch.get_loops("C")
+    reason = "the threads of loop i would share the work of block rows, whose loop i is bound to"
+    with refused(sch, f"{reason} threadIdx.x, too", at='"rows"'):
+        sch.compute_at("rows", i)
+
+
+TWO_KERNELS = """
+@T.prim_func
+def main(A: T.Buffer((5, 6), "float32"), C: T.Buffer((5, 6), "float32")):
+    B = T.sblock_alloc_buffer((5, 6))
+    for k in range(5):
+        with T.sblock("rows"):
+            vk = T.axis.spatial(5, k)
+            T.reads(A[vk, 0:6])
+            T.writes(B[vk, 0:6])
+            for i in T.thread_binding(6, thread="threadIdx.x"):
+                with T.sblock("B"):
+                    vi = T.axis.spatial(6, i)
+                    T.reads(A[vk, vi])
+                    T.writes(B[vk, vi])
+                    B[vk, vi] = A[vk, vi] + T.float32(1)
+        for i in T.thread_binding(6, thread="threadIdx.x"):
+            with T.sblock("C"):
+                vk, vi = T.axis.remap("SS", [k, i])
+                T.reads(B[vk, 5 - vi])
+                T.writes(C[vk, vi])
+                C[vk, vi] = B[vk, 5 - vi] * T.float32(2)
+"""
+
+
 def test_a_product_of_matrices_is_fetched_together() -> None:
     sch = Schedule(matmul_relu(8))
     i, j, k = sch.get_loops("Y")
