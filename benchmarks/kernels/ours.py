@@ -36,7 +36,8 @@ def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
     Args:
         workload: The workload.
         backend: "default", "proposed" (the base model's first proposal, without trials), "tuned",
-            "tuned@SEED", "dispatched" (a kernel of a search over a range of shapes) or "ceiling".
+            "tuned@SEED" or "tuned@SEED-1s" of a race, "dispatched" (a kernel of a search over a
+            range of shapes) or "ceiling".
 
     Raises:
         NotTunedError: If there is no tuned schedule, or no artifact.

@@ -8,6 +8,9 @@ MetaSchedule's kernel to our final kernel in these turns is looked up in the cur
 The time to MetaSchedule's best is when our best so far reached that ratio. So the different timers
 of the two searches do not matter. Both tuning times exclude the import of the library; ours
 includes everything after the call.
+
+Beside these kernels run the first proposal of the base model, without any trial, and the results of
+searches that had a few seconds in all, each in a new process.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ from benchmarks.report import commit, machine
 from benchmarks.workloads.table import select
 from benchmarks.workloads.workload import BenchmarkWorkload
 
+LIMITS_SECS = (1, 5)
+"""The limits on time of short searches."""
+
 
 @dataclass(frozen=True)
 class Heat:
@@ -45,6 +51,7 @@ class Heat:
         their_secs: The tuning time of MetaSchedule.
         our_secs: Our tuning time, all trials and the finish.
         secs_to_theirs: The time until our kernel was as fast as theirs; None if it never was.
+        sooner_stops: The same ratio as `faster` of kernels of less work, by what was spent.
     """
 
     workload: str
@@ -54,6 +61,7 @@ class Heat:
     their_secs: float
     our_secs: float
     secs_to_theirs: float | None
+    sooner_stops: dict[str, float]
 
     @property
     def speedup(self) -> float:
@@ -67,6 +75,8 @@ def main() -> None:
     settings = Settings(args.threads, _cores(args.threads), args.passes, args.rounds)
     for seed in args.seeds:
         _tune_ours(args.workloads, args.threads, args.trials, seed)
+        for secs in LIMITS_SECS:
+            _tune_ours(args.workloads, args.threads, None, seed, secs)
     if args.metaschedule:
         for seed in args.their_seeds:
             core = settings.cores[-1]
@@ -100,19 +110,30 @@ def _cores(threads: int) -> tuple[int, ...]:
 
 
 def _tune_ours(
-    workloads: Sequence[BenchmarkWorkload], threads: int, trials: int, seed: int
+    workloads: Sequence[BenchmarkWorkload],
+    threads: int,
+    trials: int | None,
+    seed: int,
+    max_secs: int | None = None,
 ) -> None:
     """Tune each workload in a new process, so that none profits from an earlier one."""
     spawn = multiprocessing.get_context("spawn")
-    backend = _ours(seed)
+    backend = _ours(seed, max_secs)
     missing = [w for w in workloads if not trace_path(w, threads, backend).exists()]
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:
         for workload in missing:
-            pool.submit(tune_and_store, workload, threads, trials, seed, backend).result()
+            pool.submit(
+                tune_and_store, workload, threads, trials, seed, backend, max_secs=max_secs
+            ).result()
 
 
-def _ours(seed: int) -> str:
-    return f"tuned@{seed}"
+def _ours(seed: int, max_secs: int | None = None) -> str:
+    return f"tuned@{seed}" if max_secs is None else f"tuned@{seed}-{max_secs}s"
+
+
+def _stops(seed: int) -> dict[str, str]:
+    """Return the backends of less work than a whole search, by what was spent."""
+    return {"0 trials": "proposed", **{f"{secs} s": _ours(seed, secs) for secs in LIMITS_SECS}}
 
 
 def _race(
@@ -130,7 +151,8 @@ def _race(
         return
     (tvm,) = (peer for peer in PEERS if peer.library == "tvm")
     peers = [Peer(_theirs(seed), tvm.library, tvm.environment) for seed in theirs]
-    found = measure([workload], peers, settings, backends=[_ours(seed) for seed in ours])
+    backends = [backend for seed in ours for backend in (_ours(seed), *_stops(seed).values())]
+    found = measure([workload], peers, settings, backends=list(dict.fromkeys(backends)))
     for our_seed in ours:
         for their_seed in theirs:
             heat = _heat(workload, found.rows[workload.name], our_seed, their_seed, threads)
@@ -163,6 +185,11 @@ def _heat(
         their_secs=theirs["secs"],
         our_secs=ours["secs"],
         secs_to_theirs=next(reached, None),
+        sooner_stops={
+            spent: found.median
+            for spent, backend in _stops(our_seed).items()
+            if (found := ratio(row, backend, _theirs(their_seed))) is not None
+        },
     )
 
 
@@ -196,6 +223,7 @@ def _print(heats: Sequence[Heat]) -> None:
                 str(len(mine)),
                 f"{statistics.median(faster):.2f}",
                 f"{min(faster):.2f}",
+                *(_median_of_stop(mine, spent) for spent in _stops(0)),
                 f"{statistics.median(heat.their_secs for heat in mine):.0f}",
                 f"{statistics.median(heat.our_secs for heat in mine):.1f}",
                 f"{sum(heat.secs_to_theirs is not None for heat in mine)}/{len(mine)}",
@@ -203,7 +231,18 @@ def _print(heats: Sequence[Heat]) -> None:
                 f"{min(speedup):.0f}",
             ]
         )
-    head = ["workload", "heats", "faster", "lowest", "their s", "our s", "reached", "sooner"]
+    stops = [f"in {spent}" for spent in _stops(0)]
+    head = [
+        "workload",
+        "heats",
+        "faster",
+        "lowest",
+        *stops,
+        "their s",
+        "our s",
+        "reached",
+        "sooner",
+    ]
     print_table("MetaSchedule", [*head, "lowest"], lines, left=(0,))
     faster_mean = geometric_mean(heat.faster for heat in heats)
     speedup_mean = geometric_mean(heat.speedup for heat in heats)
@@ -212,6 +251,15 @@ def _print(heats: Sequence[Heat]) -> None:
             f"geometric means of {len(heats)} heats: {faster_mean:.2f} times as fast,"
             f" {speedup_mean:.0f} times sooner"
         )
+    for spent in _stops(0):
+        mean = geometric_mean(h.sooner_stops[spent] for h in heats if spent in h.sooner_stops)
+        if mean is not None:
+            print(f"kernels of {spent}: {mean:.2f} times as fast")
+
+
+def _median_of_stop(heats: Sequence[Heat], spent: str) -> str:
+    found = [heat.sooner_stops[spent] for heat in heats if spent in heat.sooner_stops]
+    return f"{statistics.median(found):.2f}" if found else "-"
 
 
 if __name__ == "__main__":

@@ -47,11 +47,12 @@ def program(workload: BenchmarkWorkload) -> lw.PrimFunc:
 def trace_path(workload: BenchmarkWorkload, threads: int, backend: str = "tuned") -> Path:
     """Return the file that holds the tuned schedule of a workload.
 
-    The backend "tuned" is that of the table; "tuned@3" is the result of seed 3 in a race.
+    The backend "tuned" is that of the table; "tuned@3" is the result of seed 3 in a race, and
+    "tuned@3-1s" that of a search of one second.
     """
-    _, _, seed = backend.partition("@")
-    folder = RESULTS / (f"race-t{threads}" if seed else f"traces-t{threads}")
-    return folder / f"{workload.name}{seed and '.' + seed}.json"
+    _, _, heat = backend.partition("@")
+    folder = RESULTS / (f"race-t{threads}" if heat else f"traces-t{threads}")
+    return folder / f"{workload.name}{heat and '.' + heat}.json"
 
 
 def load_tuned(workload: BenchmarkWorkload, threads: int, backend: str = "tuned") -> Tuned:
@@ -87,9 +88,24 @@ def _is_tuned(workload: BenchmarkWorkload, threads: int) -> bool:
 
 
 def tune_and_store(
-    workload: BenchmarkWorkload, threads: int, trials: int, seed: int, backend: str = "tuned"
+    workload: BenchmarkWorkload,
+    threads: int,
+    trials: int | None,
+    seed: int,
+    backend: str = "tuned",
+    *,
+    max_secs: float | None = None,
 ) -> None:
-    """Tune a workload; store the best schedule and the facts of its search."""
+    """Tune a workload; store the best schedule and the facts of its search.
+
+    Args:
+        workload: The workload.
+        threads: The number of threads of its kernels.
+        trials: The limit on trials, if one.
+        seed: The seed of the search.
+        backend: The name of the result.
+        max_secs: The limit on time, if one.
+    """
     func = program(workload)
     tune = lw.tune  # imported before the clock starts
     start = time.perf_counter()
@@ -101,12 +117,13 @@ def tune_and_store(
 
     target = f"cpu -num-cores={threads}"
     try:
-        result = tune(func, target=target, max_trials=trials, seed=seed, on_trial=see)
+        result = tune(
+            func, target=target, max_trials=trials, max_secs=max_secs, seed=seed, on_trial=see
+        )
     except lw.JobFailedError as error:
         print(f"{workload.name}: {error}", flush=True)
         return
     best, default = result.best, result.default
-    assert default is not None, "only a limit on time may leave it out"
     secs = time.perf_counter() - start
     stored = {
         "workload": workload.name,
@@ -120,7 +137,7 @@ def tune_and_store(
         "curve": curve,
         "best_trial": best.number,
         "best_run_secs": best.run_secs,
-        "default_run_secs": default.run_secs,
+        "default_run_secs": None if default is None else default.run_secs,
         "sketch": best.sketch,
         "trace": best.trace.to_json(),
     }
