@@ -35,23 +35,24 @@ def thread_reduction_problem(site: PlacedBlock, loop: For) -> str | None:
     problem = single_pass_problem(site, inner, {loop.var})
     if problem is not None:
         return problem
-    outside = _reducing_around(site, depth)
-    if reduction.reducer.is_commutative or outside is None:
+    other = _other_reducing(site, loop)
+    if reduction.reducer.is_commutative or other is None:
         return None
-    reason = f"block {site.name} picks one of equal values by their order, and"
-    reason = (
-        f"{reason} loop {outside.var.name} is outside loop {loop.var.name}: compare the positions"
-    )
+    reason = f"block {site.name} picks one of equal values by their order, which threads change"
+    reason = f"{reason} in each iteration of loop {other.var.name}: compare the positions"
     return f"{reason} of equal values, too"
 
 
-def _reducing_around(site: PlacedBlock, depth: int) -> For | None:
-    """Return a loop outside of a depth that also reduces, and has several iterations."""
+def _other_reducing(site: PlacedBlock, loop: For) -> For | None:
+    """Return another loop that also reduces, and has several iterations.
+
+    Threads run in step, so all of them run an iteration of a loop inside before any runs the next.
+    """
     reducing = {
         var
         for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
         if iter_var.kind == "reduce"
         for var in variables_of(value)
     }
-    around = (loop for loop in site.loops[:depth] if loop.var in reducing)
-    return next((loop for loop in around if extent_or_unknown(loop.extent) > 1), None)
+    others = (other for other in site.loops if other is not loop and other.var in reducing)
+    return next((other for other in others if extent_or_unknown(other.extent) > 1), None)

@@ -193,15 +193,16 @@ def test_threads_reduce_by_what_may_be_applied_to_parts(text: str) -> None:
         schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
 
 
-def test_threads_take_the_first_place_only_if_no_loop_around_reduces() -> None:
+@pytest.mark.parametrize("bound", [0, 1])
+def test_threads_take_the_first_place_only_if_no_other_loop_reduces(bound: int) -> None:
     text = PLACES.format(value="A[vi, vk]")
     schedule = scheduled(text)
     schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
     Meaning(parse(text)).hold(schedule)
     schedule = scheduled(text)
-    _, inner = schedule.split(schedule.get_loops("C")[1], [2, None])
+    loops = schedule.split(schedule.get_loops("C")[1], [2, None])
     with refused(schedule, "compare the positions of equal values, too", at='T.sblock("C")'):
-        schedule.bind(inner, "threadIdx.x")
+        schedule.bind(loops[bound], "threadIdx.x")
 
 
 def test_threads_that_reduce_share_their_elements() -> None:
