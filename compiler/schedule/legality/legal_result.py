@@ -3,8 +3,8 @@
 Its threads do not conflict, its indices have the types that the parser would give them, and the
 verifier accepts it. A primitive checks its own requirements. This check is for interactions that
 several primitives could violate: threads, views, extents that depend on loops, indices of two
-types, predicates that read buffers. Programs without any of these are not verified after each step,
-which would take longer than the step itself.
+types, predicates and values of iterators that read buffers. Programs without any of these are not
+verified after each step, which would take longer than the step itself.
 """
 
 from __future__ import annotations

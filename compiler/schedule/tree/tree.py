@@ -15,7 +15,6 @@ from compiler.ir.analysis.resolve_views import resolve_views
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.children import STATEMENTS_IN
 from compiler.ir.core.nodes import (
-    TRUE,
     Allocate,
     Block,
     BlockRealize,
@@ -138,12 +137,16 @@ def _has_plain_indices(realize: BlockRealize) -> bool:
     return (
         not block.match_buffers
         and all(_is_plain(i.var, i.extent) for i in block.iter_vars)
-        and (realize.predicate == TRUE or not any(map(_is_load, walk(realize.predicate))))
+        and not _loads(realize.predicate)
+        and not any(map(_loads, realize.iter_values))
     )
 
 
-def _is_load(node: object) -> bool:
-    return isinstance(node, Load)
+def _loads(expr: Expr) -> bool:
+    """Return whether an expression reads memory."""
+    if isinstance(expr, Var | IntImm):
+        return False
+    return any(isinstance(node, Load) for node in walk(expr))
 
 
 # A chosen bound: a primitive looks at few programs, those before and after each of its steps.

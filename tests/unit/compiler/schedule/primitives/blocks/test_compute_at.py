@@ -15,6 +15,7 @@ from tests.unit.compiler.schedule.schedule_asserts import (
     INPUT_OVERWRITTEN,
     PREFIX_SUM,
     TWO_WRITERS,
+    computes_the_same,
     elementwise,
     matmul_relu,
     refused,
@@ -252,3 +253,27 @@ def test_a_reduction_whose_start_may_be_excluded_is_not_moved() -> None:
     reason = "block B is not proved to reduce each element over all points, once"
     with refused(sch, reason, at='"B"'):
         sch.compute_at("B", i)
+
+
+GATHER = """
+@T.prim_func
+def main(ids: T.Buffer((4,), "int32"), W: T.Buffer((6,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.sblock_alloc_buffer((6,))
+    for i in range(6):
+        with T.sblock("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi] = W[vi] * T.float32(2)
+    for i in range(4):
+        with T.sblock("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = B[ids[vi] % 6]
+"""
+
+
+def test_elements_are_not_found_where_the_consumer_does_not_run() -> None:
+    sch = scheduled(GATHER)
+    outer, inner = sch.split(sch.get_loops("C")[0], [None, 5], preserve_unit_iters=False)
+    with refused(sch, "can't prove that ids[i_1] is in bounds", at="def main"):
+        sch.compute_at("B", inner)
+    sch.compute_at("B", outer)
+    computes_the_same(scheduled(GATHER).func, sch.func)
