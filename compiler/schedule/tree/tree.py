@@ -105,7 +105,7 @@ class StatementPaths:
             self._parents.append(parent)
             if isinstance(stmt, BlockRealize):
                 self._blocks.setdefault(stmt.block.name, number)
-                self.is_plain = self.is_plain and _has_plain_indices(stmt)
+                self.is_plain = self.is_plain and _plain_indices.find(stmt, _has_plain_indices)
                 keys = {key for key, _ in stmt.block.annotations}
                 self.declares_regions |= not keys.isdisjoint(EXPLICIT_REGIONS.values())
             waiting += [(child, number) for child in reversed(children(stmt))]
@@ -130,6 +130,11 @@ class StatementPaths:
 
 def _is_plain(var: Var, extent: Expr) -> bool:
     return isinstance(extent, IntImm) and var.dtype == extent.dtype == "int32"
+
+
+# Most blocks of a program stay the same in a step. A few candidates have no more blocks.
+_MAX_REALIZES = 1024
+_plain_indices: IdentityCache[BlockRealize, bool] = IdentityCache(_MAX_REALIZES)
 
 
 def _has_plain_indices(realize: BlockRealize) -> bool:
