@@ -88,12 +88,12 @@ if TYPE_CHECKING:
     from loopwright.local.shapes_result import ShapeKernel, ShapesResult
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
-    from loopwright.locks.load_locked import kernel
     from loopwright.locks.lock import lock
     from loopwright.models.compiling import compile
     from loopwright.models.executable import Executable
     from loopwright.module_tasks import ExtractedTask, extract_tasks
     from loopwright.prefetching.prefetch import Prefetched, prefetch
+    from loopwright.unmeasured_kernel import kernel
     from tuner.loop.search_result import NothingMeasuredError
     from tuner.shapes.shape_time import ShapeTime
     from tuner.space.analysis.block_facts import BlockFacts
@@ -306,7 +306,7 @@ _HOMES = {
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),
     "loopwright.locks.lock": ("lock",),
-    "loopwright.locks.load_locked": ("kernel",),
+    "loopwright.unmeasured_kernel": ("kernel",),
     "loopwright.models.compiling": ("compile",),
     "loopwright.models.executable": ("Executable",),
     "tuner.space.analysis.block_facts": ("BlockFacts",),

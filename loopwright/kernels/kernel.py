@@ -24,6 +24,7 @@ class KernelSource(StrEnum):
     CACHE = "cache"  # fetched earlier; the server still has the same one, or does not answer
     DEFAULT = "default"  # built here from the default schedule, because there is no tuned one
     LOCK = "lock"  # built here, as a lock file says
+    PROPOSED = "proposed"  # built here, as the base model proposes
 
 
 class KernelSchedule(StrEnum):
@@ -31,6 +32,7 @@ class KernelSchedule(StrEnum):
 
     BEST = "best"  # the fastest measured schedule of this workload
     NEAREST = "nearest"  # that of the nearest shape, adapted, and not measured on this one
+    PROPOSED = "proposed"  # what the base model proposes, not measured
     DEFAULT = "default"  # the default schedule
 
 
@@ -94,8 +96,8 @@ class Kernel:
 
     @property
     def is_tuned(self) -> bool:
-        """Return whether a search found its schedule; false for the default schedule."""
-        return self.source is not KernelSource.DEFAULT
+        """Return whether a search found its schedule; false for default and proposed ones."""
+        return self.source not in (KernelSource.DEFAULT, KernelSource.PROPOSED)
 
     @property
     def module(self) -> Module:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.error import BuildError
 from compiler.package.assemble import identifier
 from compiler.package.build_kernel import CompiledKernel, build_kernel
-from compiler.schedule.error import ScheduleError
 from compiler.target.cpu import CpuTarget
-from tuner.candidate import Candidate, default_candidate
-from tuner.search.first import first_candidates
+from loopwright.local.proposals import first_buildable
+from tuner.candidate import Candidate
 from tuner.task import Task
-
-NUM_PROPOSALS = 4
-"""Proposals that are tried until one can be built, before the default schedule. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +29,13 @@ def propose_kernel(
     Raises:
         BuildError: If not even the default schedule can be built.
     """
-    candidates = first_candidates(task, NUM_PROPOSALS, seed=seed, cost_model=cost_model)
-    problem = "no schedule rule applies"
-    for candidate in candidates:
-        try:
-            return ProposedKernel(build_candidate(task, candidate, name), candidate)
-        except (BuildError, ScheduleError) as error:
-            problem = str(error)
-    default = default_candidate()
-    return ProposedKernel(build_candidate(task, default, name), default, problem)
+    proposed = first_buildable(
+        task,
+        lambda candidate: build_candidate(task, candidate, name),
+        seed=seed,
+        cost_model=cost_model,
+    )
+    return ProposedKernel(*proposed)
 
 
 def build_candidate(task: Task, candidate: Candidate, name: str) -> CompiledKernel:

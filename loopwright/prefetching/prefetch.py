@@ -20,8 +20,8 @@ from loopwright.client.client import Client
 from loopwright.client.resolve_kernel import NO_TUNED_KERNEL, built_default
 from loopwright.errors import LockError
 from loopwright.kernels.kernel import Kernel, KernelSchedule
-from loopwright.locks.load_locked import kernel as locked_kernel
 from loopwright.prefetching.manifest import WantedKernel, read_manifest
+from loopwright.unmeasured_kernel import kernel as locked_kernel
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from compiler.ir.core.nodes import (
     AnnotationDict,
@@ -18,6 +18,10 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.spelling import Dialect
+
+GivenAnnotation: TypeAlias = (
+    "AnnotationValue | list[AnnotationValue] | Mapping[str, AnnotationValue]"
+)
 
 
 class ProgramMethods(Protocol):
@@ -125,8 +129,8 @@ class PrimFunc(_Printed):
 
     def with_attr(
         self,
-        attr: str | Mapping[str, AnnotationValue | Mapping[str, AnnotationValue]],
-        value: AnnotationValue | Mapping[str, AnnotationValue] | None = None,
+        attr: str | Mapping[str, GivenAnnotation],
+        value: GivenAnnotation | None = None,
     ) -> PrimFunc:
         """Return the program with more attributes; `"global_symbol"` also names the function.
 
@@ -152,8 +156,10 @@ class PrimFunc(_Printed):
         return replace(self, name=name, attrs=tuple(attrs.items()))
 
 
-def _annotation(value: AnnotationValue | Mapping[str, AnnotationValue]) -> AnnotationValue:
-    """Return a value as the value of an attribute, which a mapping is not."""
+def _annotation(value: GivenAnnotation) -> AnnotationValue:
+    """Return a value as the value of an attribute, which a mapping or a list is not."""
+    if isinstance(value, list):
+        return tuple(map(_annotation, value))
     if isinstance(value, Mapping):
         return AnnotationDict(tuple((key, _annotation(item)) for key, item in value.items()))
     return value

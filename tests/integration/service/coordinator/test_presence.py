@@ -110,7 +110,7 @@ def holders(database: Database) -> set[int]:
 
 def test_a_lost_lock_is_taken_again_and_ends_with_its_last_user(database: Database) -> None:
     presence = Presence(database)
-
+    assert presence.number is not None
     with presence.kept(print):
         with presence.kept(print):
             assert holders(database) == {presence.number}
