@@ -290,21 +290,25 @@ def require_certain_write(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> 
 def require_steady_indices(
     scope: BlockScope, indices: Iterable[Expr], location: CopyLocation, users: Sequence[PlacedBlock]
 ) -> None:
-    """Refuse if a copy could find other elements than the blocks that use it.
+    """Refuse if a copy, or a moved block, could find other elements than the blocks that use it.
 
-    Its indices may load from buffers. No block writes these between the copy and a user, whichever
-    comes first.
+    Its indices may load from buffers. No block writes these between it and a user, whichever comes
+    first.
     """
+    nodes = (node for index in indices for node in walk(index))
+    loaded = dict.fromkeys(node.buffer for node in nodes if isinstance(node, Load))
+    if not loaded:
+        return
     around = location.path[-1]
     positions = [child_position(around, user) for user in users]
     between = range(min(location.position, *positions), max(location.position, max(positions) + 1))
-    loads = (node for index in indices for node in walk(index) if isinstance(node, Load))
-    for buffer in dict.fromkeys(load.buffer for load in loads):
+    for buffer in loaded:
         for writer in scope.writers(buffer):
             if writer.is_under(around) and child_position(around, writer) in between:
                 reason = f"block {users[0].name} finds elements by {buffer.name}, which block"
-                reason = f"{reason} {writer.name} writes: a copy could find others"
-                raise scope.refuse(reason, writer.realize, "dependence")
+                raise scope.refuse(
+                    f"{reason} {writer.name} writes in between", writer.realize, "dependence"
+                )
 
 
 def require_copy_holds(

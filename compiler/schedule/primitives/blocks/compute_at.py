@@ -20,6 +20,7 @@ from compiler.schedule.index.solve import solve_sum
 from compiler.schedule.legality.coverage import read_box
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
+from compiler.schedule.rewrite.cache import CopyLocation, require_steady_indices
 from compiler.schedule.rewrite.placement import (
     ComputeLocation,
     IteratorSpans,
@@ -53,7 +54,8 @@ def compute_at(
         The block is complete, or reduces each element over all points, once, except those that a
         condition on its iterators excludes. It is the only writer of its buffers, and not an
         output. Its inputs are finished before it. It has consumers, all under the loop and after
-        the block; none reads partial results. The loop is in the same scope and does not contain
+        the block; none reads partial results. If memory says which elements they read, no block
+        writes it between the position and them. The loop is in the same scope and does not contain
         the block. Neither it nor a loop around it is vectorized.
 
     Rewrites:
@@ -83,6 +85,8 @@ def compute_at(
     )
     last = min(target.child_of(consumer) for consumer in consumers)
     position = insert_position(index, 0, last, refuse, target.loop)
+    location = CopyLocation(target.path[len(scope.path) - 1 :], position)
+    require_steady_indices(scope, (span.low.to_expr() for span in spans), location, consumers)
     return move(func, scope.whole_path(site), loop, position, nest)
 
 

@@ -25,6 +25,7 @@ from compiler.schedule.legality.guard import covers_range
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import is_whole_reduction
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
+from compiler.schedule.rewrite.cache import CopyLocation, require_steady_indices
 from compiler.schedule.rewrite.placement import (
     ComputeLocation,
     clip,
@@ -99,6 +100,8 @@ def reverse_compute_at(
     readers = [other for other in scope.consumers(site) if other.is_under(target.loop)]
     last = min((target.child_of(reader) for reader in readers), default=target.num_children)
     position = insert_position(index, first, last, refuse, target.loop)
+    location = CopyLocation(target.path[len(scope.path) - 1 :], position)
+    require_steady_indices(scope, (span.low.to_expr() for span in spans), location, producers)
     moved = move(func, scope.whole_path(site), loop, position, nest)
     _require_same_outcome(scope, site, moved)
     return moved

@@ -277,3 +277,31 @@ def test_elements_are_not_found_where_the_consumer_does_not_run() -> None:
         sch.compute_at("B", inner)
     sch.compute_at("B", outer)
     computes_the_same(scheduled(GATHER).func, sch.func)
+
+
+FOUND = """
+@T.prim_func
+def main(ids: T.Buffer((4,), "int32"), W: T.Buffer((6,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.sblock_alloc_buffer((6,))
+    J = T.sblock_alloc_buffer((4,), "int32")
+    for i in range(6):
+        with T.sblock("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi] = W[vi] * T.float32(2)
+    for i in range(4):
+        with T.sblock("J"):
+            vi = T.axis.spatial(4, i)
+            J[vi] = ids[vi] % 6
+        with T.sblock("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = B[J[vi] % 6]
+"""
+
+
+def test_a_block_is_not_moved_before_what_says_which_elements_are_needed() -> None:
+    sch = scheduled(FOUND)
+    (loop,) = sch.get_loops("C")
+    with refused(sch, "block C finds elements by J, which block J writes in between", at='"J"'):
+        sch.compute_at("B", loop, index=-2)
+    sch.compute_at("B", loop)
+    computes_the_same(scheduled(FOUND).func, sch.func)

@@ -86,7 +86,7 @@ def reindex_cache_write(sch: Schedule) -> None:
     sch.reindex_cache_write("C", 0, "global", lambda i, j: (j, i))
 
 
-REASON = "block C finds elements by I, which block I writes: a copy could find others"
+REASON = "block C finds elements by I, which block I writes in between"
 
 
 def test_no_copy_comes_before_what_finds_its_elements() -> None:
