@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Graph
 from compiler.graph.read_torch import read_torch
+from compiler.ops import OPERATORS
 from loopwright.extras import load_extra
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ Model: TypeAlias = "str | Path | bytes | ModelProto | Graph | Module"
 
 ExampleInputs: TypeAlias = "Sequence[Any] | Mapping[str, Any] | None"
 """The arguments of a call of a module, in order or by name."""
+
+_OF_FUNCTIONS = "lw.kernel and lw.tune return kernels of operators and programs"
 
 
 def read_model(
@@ -52,8 +55,11 @@ def read_model(
     if not isinstance(model, str | Path | bytes) and not hasattr(model, "SerializeToString"):
         raise ModelError(
             f"the model is {_named(model)}: expected an ONNX model (a file, its bytes, or an"
-            " onnx.ModelProto), a graph, or a module of PyTorch"
+            " onnx.ModelProto), a graph, or a module of PyTorch",
+            advice=_OF_FUNCTIONS,
         )
+    if _is_operator(model):
+        raise ModelError(f"{model!r} is an operator, not a model", advice=_OF_FUNCTIONS)
     reader = load_extra("compiler.graph.read_onnx", "lw.compile of an ONNX model", "onnx")
     graph: Graph = reader.read_onnx(model, shapes=shapes, fixed_inputs=fixed_inputs)
     return graph
@@ -82,6 +88,15 @@ def _read_module(
 
 def _named(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _is_operator(model: object) -> bool:
+    """Return whether a model is the text of an operator, and no file."""
+    return (
+        isinstance(model, str)
+        and model.partition(":")[0].strip() in OPERATORS
+        and not Path(model).exists()
+    )
 
 
 def _is_module(model: object) -> bool:

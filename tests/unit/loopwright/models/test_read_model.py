@@ -28,6 +28,12 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
         lw.compile(model)
 
 
+@pytest.mark.parametrize("model", ["matmul:8,8,8", lw.ops.from_spec("relu:8")])
+def test_functions_are_for_other_calls(model: Any) -> None:
+    with pytest.raises(lw.ModelError, match=r"lw\.kernel and lw\.tune return kernels of operators"):
+        lw.compile(model)
+
+
 def test_shapes_of_a_graph_are_refused() -> None:
     with pytest.raises(lw.ModelError, match="shapes and fixed_inputs belong to ONNX models"):
         lw.compile(lw.parse_graph(GRAPH), shapes={"x": (2, 4)})
