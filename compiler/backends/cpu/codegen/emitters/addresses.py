@@ -22,7 +22,7 @@ from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.dtypes import DType, size_bytes
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.layout import num_elements, symbolic_strides
-from compiler.ir.core.nodes import BinOp, Buffer, Call, Expr, IntImm, Load, Var
+from compiler.ir.core.nodes import BinOp, Buffer, Call, Expr, IntImm, Load, Var, static_int
 from compiler.ir.core.visit import substitute, walk
 
 
@@ -294,9 +294,13 @@ class Addresses:
     def is_register(self, buffer: Buffer, address: Address) -> bool:
         """Return whether an access goes to registers, in all lanes and whatever the mask.
 
-        Intrinsics, such as masked loads, would keep the buffer in memory.
+        Intrinsics, such as masked loads, would keep the buffer in memory. The first lane is an
+        element: there is room behind the last one, and none before the first.
         """
-        return address.stride == 1 and buffer in self._scope.registers
+        if address.stride != 1 or buffer not in self._scope.registers:
+            return False
+        first = self.element(address.pointer.name)
+        return first is None or 0 <= first < static_int(num_elements(buffer.shape))
 
     def num_lanes(self, address: Address) -> int:
         """Return the number of elements that an access touches at once."""

@@ -15,7 +15,11 @@ from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.script.parser import parse
 from compiler.target.cpu import CpuTarget
 from tests.targets import runs_here
-from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, check_against_evaluation
+from tests.unit.compiler.backends.cpu.codegen.programs import (
+    ONE_CORE,
+    check_against_evaluation,
+    run,
+)
 
 RNG = np.random.default_rng(11)
 V3 = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=1")
@@ -167,3 +171,30 @@ def test_a_dot_product_of_bytes_is_evaluated_and_refused_where_the_cpu_lacks_it(
 def test_vectors_that_do_not_fit_are_refused(statement: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         program(VECTORS, statement)
+
+
+BEFORE_THE_FIRST = """
+@T.prim_func
+def main(A: T.Buffer((12,), "float32"), C: T.Buffer((14,), "float32")):
+    with T.sblock("all"):
+        T.reads(A[0:12])
+        T.writes(C[0:14])
+        B = T.sblock_alloc_buffer((12,))
+        for i in T.unroll(12):
+            with T.sblock("B"):
+                vi = T.axis.spatial(12, i)
+                B[vi] = A[vi]
+        for i in T.vectorized(14):
+            with T.sblock("C"):
+                vi = T.axis.spatial(14, i)
+                C[vi] = T.if_then_else(1 <= vi and vi < 13, B[vi - 1], T.float32(0))
+"""
+
+
+@pytest.mark.parametrize(
+    "cpu", ["x86-64-v2", pytest.param("x86-64-v3", marks=runs_here(3)), "x86-64"]
+)
+def test_lanes_before_the_first_register_are_masked(cpu: str) -> None:
+    values = np.arange(1, 13, dtype="f")
+    padded = run(parse(BEFORE_THE_FIRST), values, target=f"cpu -mcpu={cpu} -num-cores=1")
+    np.testing.assert_array_equal(padded, np.pad(values, 1))
