@@ -33,6 +33,7 @@ _MOVES = frozenset(
         "reindex_cache_write",
         "reverse_compute_at",
         "reverse_compute_inline",
+        "rfactor",
         "write_at",
     }
 )

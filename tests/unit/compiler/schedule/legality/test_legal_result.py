@@ -278,3 +278,27 @@ def test_a_reduction_over_loops_outside_the_scope_does_not_start_anew() -> None:
         schedule.write_at(schedule.get_loops("C")[-1], "C", 0, "global")
     with refused(schedule, "adds to what C held before", at='"C"'):
         schedule.cache_write("C", 0, "global")
+
+
+SUMS_IN_EACH = """
+@T.prim_func
+def main(A: T.Buffer((3, 4), "float32"), C: T.Buffer((2, 3), "float32")):
+    B = T.sblock_alloc_buffer((3,))
+    for i in T.parallel(2):
+        for j, k in T.grid(3, 4):
+            with T.sblock("B"):
+                vj, vk = T.axis.remap("SR", [j, k])
+                with T.init():
+                    B[vj] = T.float32(0)
+                B[vj] = B[vj] + A[vj, vk]
+        for j in range(3):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[2 - vj] * T.float32(2)
+"""
+
+
+def test_parallel_iterations_do_not_share_the_partial_sums_of_each() -> None:
+    schedule = scheduled(SUMS_IN_EACH)
+    with refused(schedule, "iterations of a parallel loop race", at="def main"):
+        schedule.rfactor(schedule.get_loops("B")[-1], 0)

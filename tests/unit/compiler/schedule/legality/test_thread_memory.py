@@ -349,3 +349,24 @@ def test_a_thread_does_not_read_what_threads_of_an_earlier_iteration_kept() -> N
     schedule = scheduled(LINES.format(line="vk"))
     schedule.bind(schedule.get_loops("B")[1], "threadIdx.x")
     Meaning(scheduled(LINES.format(line="vk")).func).hold(schedule)
+
+
+TURNED = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    S = T.sblock_alloc_buffer((4,), scope="shared")
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        with T.sblock("S"):
+            vx = T.axis.spatial(4, tx)
+            S[vx] = A[vx] * T.float32(2)
+        with T.sblock("C"):
+            vx = T.axis.spatial(4, tx)
+            C[vx] = S[3 - vx]
+"""
+
+
+@pytest.mark.parametrize("scope", ["global", "local"])
+def test_threads_exchange_values_in_shared_memory_alone(scope: str) -> None:
+    schedule = scheduled(TURNED)
+    with refused(schedule, "what another", at='T.sblock("C")'):
+        schedule.set_scope("S", 0, scope)
