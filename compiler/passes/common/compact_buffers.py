@@ -155,6 +155,11 @@ def _placement_of(
     buffer: Buffer, accesses: list[LoweredAccess], carried: set[Var], outer: Stmt | None
 ) -> _Placement:
     common = common_path(accesses)
+    if accesses[0].is_of_threads and not is_shared_scope(buffer.scope):
+        # Threads that see each other's elements would have a copy each inside their loop.
+        loops = (n for n, node in enumerate(common) if is_thread(node))
+        shared = (n for n in loops if not _are_disjoint(accesses, common[n]))
+        common = common[: next(shared, None)]
     floor = next((n + 1 for n, node in enumerate(common) if node is outer), 0)
     # Allocate directly inside a loop, or at the top, but never below a loop that carries a value.
     depths = [floor]

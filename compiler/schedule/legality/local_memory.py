@@ -7,7 +7,6 @@
 
 A thread finds only its own writes, and those that all threads made outside of the loops over
 threads. What it wrote is lost at the end of these loops: a loop around them starts other threads.
-"global" memory that one kernel alone uses is private, too: lowering allocates it in each thread.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from itertools import takewhile
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import Buffer, For, IntImm, Var
-from compiler.ir.core.scopes import is_shared_scope
+from compiler.ir.core.scopes import is_private_scope
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
@@ -30,7 +29,7 @@ from compiler.schedule.tree.tree import extents_of, loops_on
 
 def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
     """Yield each block of a scope that may read what another thread wrote, and the buffer."""
-    local = [b for b in scope.realize.block.alloc_buffers if not is_shared_scope(b.scope)]
+    local = [b for b in scope.realize.block.alloc_buffers if is_private_scope(b.scope)]
     if not local:
         return
     is_inside = any(loop.thread for loop in loops_on(scope.path))

@@ -365,8 +365,9 @@ def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
 """
 
 
-@pytest.mark.parametrize("scope", ["global", "local"])
-def test_threads_exchange_values_in_shared_memory_alone(scope: str) -> None:
+def test_threads_exchange_values_in_memory_that_all_of_them_see() -> None:
     schedule = scheduled(TURNED)
-    with refused(schedule, "what another", at='T.sblock("C")'):
-        schedule.set_scope("S", 0, scope)
+    with refused(schedule, "may read what another wrote to S", at='T.sblock("C")'):
+        schedule.set_scope("S", 0, "local")
+    schedule.set_scope("S", 0, "global")
+    Meaning(schedule.func).hold_built(schedule)
