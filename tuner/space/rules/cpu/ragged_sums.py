@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from compiler.ir.arith.iter_map import variables
+from compiler.ir.core.nodes import BlockRealize, Conditional
+from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.rules.epilogue import epilogue_of
@@ -30,12 +33,22 @@ def ragged_fork(draft: SketchBuilder, facts: BlockFacts) -> SketchBuilder | None
     column = facts.vector_axis
     if not facts.is_conditional or len(steps) != 1 or column is None:
         return None
+    if _decides(draft, facts, column):
+        return None  # rows of one element: lanes would end at different steps
     fork = draft.fork("ragged")
     try:
         _schedule(fork, facts, steps[0], column)
     except ScheduleError:
         return None  # no mask ends it
     return fork
+
+
+def _decides(draft: SketchBuilder, facts: BlockFacts, axis: int) -> bool:
+    """Return whether a condition of a block depends on an axis."""
+    realize = draft.schedule.get(draft.schedule.get_block(facts.name))
+    assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+    conditions = (n.condition for n in walk(realize.block.body) if isinstance(n, Conditional))
+    return any(var.name == facts.axes[axis].name for each in conditions for var in variables(each))
 
 
 def _schedule(draft: SketchBuilder, facts: BlockFacts, step: int, column: int) -> None:

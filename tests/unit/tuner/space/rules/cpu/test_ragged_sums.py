@@ -62,6 +62,14 @@ def test_a_loop_runs_to_the_end_of_a_bag_and_tests_nothing() -> None:
     assert not any(isinstance(node, Conditional | If) for node in walk(body))
 
 
+@pytest.mark.parametrize("bags", [1, 2])
+def test_lanes_do_not_cross_bags_of_tables_with_one_column(bags: int) -> None:
+    """The contiguous axis of the output is then that of the bags, which end at other steps."""
+    func = ops.from_spec(f"embedding_bag:5,1,{bags},3,index_dtype=int64,total=20")
+    space = design_space(Task(func, here(1)))
+    check_candidates(func, space, range(len(space.sketches)), each=3)
+
+
 def test_other_sums_are_tiled() -> None:
     assert "ragged" not in names(ops.from_spec("embedding_bag:40,32,9,8"))
     assert "ragged" not in names(ops.conv2d(1, 4, 8, 8, 6, 3, 1, 1))
