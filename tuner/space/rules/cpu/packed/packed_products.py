@@ -15,6 +15,7 @@ from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.flat_columns import PIXELS
 from tuner.space.rules.cpu.matrix_tiles import tile_forks
+from tuner.space.rules.cpu.matrix_vector import dots_forks
 from tuner.space.rules.cpu.packed.operand_panels import MIN_ROWS, OperandPanels
 from tuner.space.rules.cpu.packed.scaled_groups import scaled_groups
 from tuner.space.rules.cpu.packed.unpacked_weights import unpacked_periods
@@ -135,6 +136,8 @@ def _forks(
         forks.append(fork)
     if group.size == 1:
         forks += _transposed_forks(draft, facts, product)
+    if forks and not is_small:
+        forks += dots_forks(draft, facts)
     return [*forks, draft] if is_small or not forks else forks
 
 

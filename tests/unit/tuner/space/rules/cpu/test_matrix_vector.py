@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.ir.core.nodes import For, static_int
+from compiler.ir.core.nodes import BlockRealize, For, static_int
 from compiler.ir.core.visit import walk_stmts
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from tests.targets import here, level
@@ -90,6 +90,10 @@ FEW = [
     "gru_cell:2,32,16",
     "dense:16,37,67",
     "dense:21,9,40",
+    "dense:67,3,40",
+    "matmul:67,3,37",
+    "matmul:53,8,40,bias=true,activation=relu",
+    "matmul:700,2,129:bfloat16",
 ]
 
 
@@ -100,6 +104,16 @@ def test_a_few_vectors_share_the_rows_of_a_matrix(spec: str) -> None:
     dots = [n for n, sketch in enumerate(space.sketches) if "dots" in sketch.name]
     assert 0 < len(dots) < len(space.sketches)
     check_candidates(func, space, dots, each=2)
+
+
+def test_a_few_columns_are_copied_into_rows() -> None:
+    space = design_space(Task(ops.matmul(2048, 3, 64), level(4)))
+    index = next(n for n, sketch in enumerate(space.sketches) if sketch.name == "dots")
+    candidate = space.sketches[index].candidate(space.enumerate(index)[0])
+    func = candidate.trace.apply_to(ops.matmul(2048, 3, 64)).func
+    blocks = [n.block for n in walk_stmts(func.body) if isinstance(n, BlockRealize)]
+    (copied,) = [b.writes[0].buffer for b in blocks if b.name == "B_global"]
+    assert [static_int(extent) for extent in copied.shape] == [3, 64]
 
 
 @pytest.mark.parametrize("batch", [2, 8])
