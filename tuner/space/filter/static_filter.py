@@ -10,6 +10,7 @@ import numpy as np
 
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.target.cpu import CpuTarget
+from tuner.space.analysis.busy_cores import MIN_SHARED_POINTS, are_busy
 from tuner.space.features.issue_slots import issue_slots
 from tuner.space.search_space import Mask
 from tuner.space.tables.knob import Ints
@@ -53,14 +54,6 @@ sketch: `tuner/space/features/issue_slots.py` has the measured effect. Chosen.
 NUM_COMPARED = 8192
 """Sampled decisions of a sketch in which the fewest instructions and the least padding are found:
 more cost time for each batch. Chosen.
-"""
-MIN_BUSY_CORES = 0.75
-"""Share of the time of all cores that a parallel loop keeps busy, at least. Chosen: three of four
-cores.
-"""
-MIN_SHARED_POINTS = 1 << 15
-"""Blocks with fewer points may be faster on one core: a launch of threads costs microseconds.
-Chosen.
 """
 
 TILE_LEVEL = 3
@@ -222,7 +215,7 @@ def _uses_cores(tables: NestTables, target: CpuTarget) -> Mask:
     shares = tables.level_extents[0]
     cores = target.num_cores
     facts = tables.nest.facts
-    busy: Mask = shares >= MIN_BUSY_CORES * cores * np.ceil(shares / cores)
+    busy: Mask = are_busy(shares, cores)
     if cores == 1 or tables.nest.packed or facts.points < MIN_SHARED_POINTS or not busy.any():
         return np.ones(len(shares), np.bool_)
     return busy

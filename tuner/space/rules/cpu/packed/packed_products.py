@@ -11,6 +11,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.busy_cores import MIN_SHARED_POINTS, idle_counts
 from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.flat_columns import PIXELS
@@ -281,6 +282,9 @@ class _Packing:
         factors, first = self._draft.tile(loop, extent, 3, self._most_rows())
         levels = (_ROWS, _PANELS, _TILE)
         self._columns[row] = {level: first + n for n, level in enumerate(levels)}
+        if row == self._shared and self._facts.points >= MIN_SHARED_POINTS:
+            for count in idle_counts(extent, self._draft.target.num_cores, MIN_TILE, most):
+                self._draft.exclude(first, count)
         return list(self._draft.schedule.split(loop, factors)), factors[-1]
 
     def _tiles(
