@@ -247,7 +247,7 @@ def lose_power(seed: int, secs: float, problems: list[str]) -> int:
     while time.monotonic() < until:
         with tempfile.TemporaryDirectory(prefix="lw-power-") as folder:
             try:
-                left = power_loss.run(Path(folder), seed + num_losses, 10, 300)
+                left = power_loss.run(Path(folder), seed + num_losses, 300)
             except AssertionError as error:
                 problems.append(f"after a power loss (seed {seed + num_losses}): {error}")
                 break

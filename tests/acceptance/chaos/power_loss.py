@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -31,6 +31,10 @@ _BLOCK_BYTES = 4096
 _SUFFIXES = ("", "-wal")
 _BEGUN_BYTES = 1 << 18
 """A coordinator that has written so much has stored trials."""
+_MOST_BYTES = 1 << 17
+"""Written between two losses at most: a job of 160 trials writes 0.9 MiB."""
+_SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
+"""Of the blocks since the last `fsync` that are on the disk, one for each loss."""
 
 
 @dataclass
@@ -52,23 +56,27 @@ class Disk:
         paths = [Path(f"{self.database}{suffix}") for suffix in _SUFFIXES]
         return {path: path.read_bytes() for path in paths if path.exists()}
 
+    def num_bytes(self) -> int:
+        """Return the size of all files."""
+        return sum(map(len, self.current().values()))
+
     def note_sync(self, inode: int) -> None:
         """Note that the content of a file is on the disk, while its writer is held."""
         for path, content in self.current().items():
             if path.stat().st_ino == inode:
                 self.synced[path] = content
 
-    def after_power_loss(self, copy: Path, rng: Random) -> None:
+    def after_power_loss(self, copy: Path, share: float, rng: Random) -> None:
         """Write a copy of the database that a power loss may leave now; its writer is held."""
         for path, content in self.current().items():
-            left = _left(self.synced.get(path, b""), content, rng)
+            left = _left(self.synced.get(path, b""), content, share, rng)
             Path(f"{copy}{path.name.removeprefix(self.database.name)}").write_bytes(left)
 
 
-def _left(synced: bytes, written: bytes, rng: Random) -> bytes:
-    """Return a file of which each block is the synced or the written one."""
-    share = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
-    size = rng.choice((len(synced), len(written))) if len(written) > len(synced) else len(written)
+def _left(synced: bytes, written: bytes, share: float, rng: Random) -> bytes:
+    """Return a file of which each block is the synced or, with this share, the written one."""
+    is_grown = len(written) > len(synced) and rng.random() >= share
+    size = len(synced) if is_grown else len(written)
     blocks = [
         _block(written if rng.random() < share else synced, start)
         for start in range(0, size, _BLOCK_BYTES)
@@ -81,23 +89,21 @@ def _block(content: bytes, start: int) -> bytes:
 
 
 def losses(
-    disk: Disk, faults: Faults, process: subprocess.Popen[bytes], rng: Random, num: int
+    disk: Disk, faults: Faults, process: subprocess.Popen[bytes], rng: Random
 ) -> Iterator[Path]:
-    """Yield copies of a database at random moments and at `fsync`s of a process that writes it."""
+    """Yield copies of a database at random moments and at `fsync`s of a process that writes it.
+
+    A moment is a number of bytes written before it, whatever the speed of the host.
+    """
+    shares = rng.sample(_SHARES, len(_SHARES))
+    moments = [(rng.randrange(_MOST_BYTES), rng.random() < 0.3) for _ in shares]
     faults.hold_syncs(True)
-    begun_bytes = sum(map(len, disk.current().values())) + _BEGUN_BYTES
-    while process.poll() is None and sum(map(len, disk.current().values())) < begun_bytes:
-        if (inode := faults.held_inode()) is not None:
-            disk.note_sync(inode)
-            faults.release()
-        time.sleep(0.001)
-    for number in range(num):
-        copy = disk.database.with_name(f"loss-{number}.db")
-        until = time.monotonic() + rng.uniform(0.0, 0.3)
-        is_at_sync = rng.random() < 0.3
+    due_bytes = disk.num_bytes() + _BEGUN_BYTES
+    for share, (more_bytes, is_at_sync) in zip(shares, moments, strict=True):
+        due_bytes += more_bytes
         while process.poll() is None:
-            inode, is_late = faults.held_inode(), time.monotonic() >= until
-            if is_late and (inode is not None or not is_at_sync):
+            inode, is_due = faults.held_inode(), disk.num_bytes() >= due_bytes
+            if is_due and (inode is not None or not is_at_sync):
                 break
             if inode is not None:
                 disk.note_sync(inode)
@@ -105,26 +111,29 @@ def losses(
             time.sleep(0.001)
         else:
             return
-        _freeze(disk, process.pid, copy, rng)
+        copy = disk.database.with_name(f"loss-{share}.db")
+        with _frozen(process.pid):
+            disk.after_power_loss(copy, share, rng)
         yield copy
 
 
-def _freeze(disk: Disk, pid: int, copy: Path, rng: Random) -> None:
+@contextmanager
+def _frozen(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
     try:
-        disk.after_power_loss(copy, rng)
+        yield
     finally:
         os.kill(pid, signal.SIGCONT)
 
 
-def run(folder: Path, seed: int, num: int, num_trials: int) -> list[int]:
-    """Simulate `num` losses of power during a job, and check the database that each leaves.
+def run(folder: Path, seed: int, num_trials: int) -> list[int]:
+    """Simulate losses of power during a job, and check the database that each leaves.
 
     The coordinator itself is only stopped for a moment, and completes the job. A new coordinator
     then completes the job from the copy with the most trials, and must measure the same candidates.
 
     Returns:
-        How many trials each loss left; they are fewer than `num` if the job ends before.
+        How many trials each loss left.
     """
     database = folder / "loopwright.db"
     with closing(open_database(f"sqlite:///{database}")) as opened:
@@ -138,7 +147,7 @@ def run(folder: Path, seed: int, num: int, num_trials: int) -> list[int]:
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            copies = list(losses(Disk(database), faults, process, Random(seed), num))
+            copies = list(losses(Disk(database), faults, process, Random(seed)))
             faults.hold_syncs(False)
             assert process.wait(PATIENCE_SECS) == 0
         finally:
@@ -147,8 +156,8 @@ def run(folder: Path, seed: int, num: int, num_trials: int) -> list[int]:
         expected = keys(opened, job_id)
     assert len(expected) == num_trials
     left = [_check(copy, expected) for copy in copies]
-    if left:
-        _resume(copies[left.index(max(left))], expected)
+    assert len(left) == len(_SHARES), "the job wrote too little for all losses"
+    _resume(copies[left.index(max(left))], expected)
     return left
 
 

