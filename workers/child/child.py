@@ -87,27 +87,34 @@ def _replies(
     """
     if CompareRequest.is_in(message):
         rounds = CompareRequest.from_json(message)
-        own_memory.limit(rounds.target, (rounds.limits or MeasureLimits()).memory_bytes)
+        _limit_memory(own_memory, rounds)
         yield from measurer.compare(rounds, announce)
         yield {"done": True, "peak_bytes": _peak_bytes(), "is_spent": _is_spent(measurer)}
     elif "seat" in message:
         seat = SeatRequest.from_json(message["seat"])
-        own_memory.limit(seat.target, (seat.limits or MeasureLimits()).memory_bytes)
+        _limit_memory(own_memory, seat)
         yield measurer.sit(seat, announce)
     elif "turn" in message:
         yield measurer.turn(message["turn"], message["num_threads"])
     elif "build" in message:
         request = MeasureRequest.from_json(message["build"])
-        own_memory.limit(request.target, (request.limits or MeasureLimits()).memory_bytes)
+        _limit_memory(own_memory, request)
         answer = measurer.build(request)
         yield {**answer, "peak_bytes": _peak_bytes(), "is_spent": _is_spent(measurer)}
     else:
         built = BuiltCandidate.from_json(message["built"]) if "built" in message else None
         request = MeasureRequest.from_json(message.get("measure", message))
-        own_memory.limit(request.target, (request.limits or MeasureLimits()).memory_bytes)
+        _limit_memory(own_memory, request)
         measurement = measurer.measure(request, lambda phase: announce(phase, None), built)
         answer = {"measurement": measurement.to_json(), "peak_bytes": _peak_bytes()}
         yield {**answer, "is_spent": _is_spent(measurer)}
+
+
+def _limit_memory(
+    own_memory: OwnMemory, request: CompareRequest | SeatRequest | MeasureRequest
+) -> None:
+    limits = request.limits or MeasureLimits()
+    own_memory.limit_for(request.workload, request.target, limits.memory_bytes)
 
 
 def _is_spent(measurer: CandidateMeasurer) -> bool:

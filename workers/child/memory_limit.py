@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 
 from compiler.backends.backend import backend_of
+from compiler.ir.analysis.specialize import sized
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.nodes import static_shape
+from compiler.script.parser import parse
 from compiler.target.error import TargetError
 from compiler.target.registry import UnknownKindError
 from compiler.target.target import Target
+
+_NUM_COPIES = 3
+"""Copies of the arrays of a workload: the inputs, the arrays that kernels run on, and constant
+operands that a kernel reads packed.
+"""
+_MOST_OF_HOST = 0.5
+"""The limit on a workload with its candidate, as a share of the memory of the host. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,17 @@ class OwnMemory:
             pages = [int(word) * resource.getpagesize() for word in file.read().split()]
         return cls(pages[0], pages[5], pages[1])
 
+    def limit_for(self, workload: str, target: str, memory_bytes: int) -> None:
+        """Limit this process to its own memory, that of a workload, and that of a candidate.
+
+        Args:
+            workload: The script text of the workload; an invalid one has no memory.
+            target: The name of the candidate's target; an invalid one counts as a CPU.
+            memory_bytes: The memory of a candidate.
+        """
+        most_bytes = max(memory_bytes, int(_MOST_OF_HOST * _host_bytes()))
+        self.limit(target, min(memory_bytes + _NUM_COPIES * _array_bytes(workload), most_bytes))
+
     def limit(self, target: str, memory_bytes: int) -> None:
         """Limit this process to its own memory and that of a candidate.
 
@@ -50,6 +75,20 @@ class OwnMemory:
         data_bytes = self.data_bytes + memory_bytes
         _limit(resource.RLIMIT_AS, address_bytes if is_address_space else None)
         _limit(resource.RLIMIT_DATA, None if is_address_space else data_bytes)
+
+
+@lru_cache(maxsize=4)
+def _array_bytes(workload: str) -> int:
+    """Return the size of the arrays of a workload; of a symbolic one, as it is timed."""
+    try:
+        buffers = sized(parse(workload)).buffers
+    except Exception:
+        return 0  # the request fails later, with this error as its message
+    return sum(prod(static_shape(b)) * size_bytes(b.dtype) for b in buffers)
+
+
+def _host_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _reserves_address_space(target: str) -> bool:

@@ -15,9 +15,9 @@ from typing import Any
 class MeasureLimits:
     """The limits of one candidate.
 
-    `memory_bytes` is address space in addition to that of the child itself; on a GPU, private
-    writable memory. The clock of a deadline
-    starts with its phase in the child, not when the candidate was queued.
+    `memory_bytes` is address space in addition to that of the child itself and of the arrays of the
+    workload; on a GPU, private writable memory. The clock of a deadline starts with its phase in
+    the child, not when the candidate was queued.
     """
 
     build_timeout_secs: float = 20.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +39,8 @@ from compiler.ir.interpret.coverage import written_whole
 # Functions that are undefined for negative arguments, and those undefined below one.
 _NEED_POSITIVE = frozenset({"acosh", "log", "log10", "log2", "pow", "rsqrt", "sqrt"})
 _NEED_ONE = frozenset({"acosh"})
+# Elements that are drawn at once. Chosen: 128 MiB.
+_PART = 1 << 24
 # The range of integers without other constraints.
 _SMALL = (-8, 8)
 
@@ -69,23 +73,28 @@ def random_inputs(func: PrimFunc, seed: int) -> dict[str, NDArray[Any]]:
     """
     rng = np.random.default_rng(seed)
     called = {node.name for node in walk(func.body) if isinstance(node, Call)}
+    smallest = 1.25 if called & _NEED_ONE else 0.25
+    signs = (1.0,) if called & _NEED_POSITIVE else (-1.0, 1.0)
     ranges = _Ranges(func).limits
     inputs = param_roles(func).inputs
-    values: dict[str, NDArray[Any]] = {}
-    for buffer in func.buffers:
-        if buffer.name not in inputs:
-            continue
-        shape, dtype = static_shape(buffer), buffer.dtype
-        if is_float(dtype):
-            magnitudes = rng.uniform(0.25, 1.0, shape) + (not called.isdisjoint(_NEED_ONE))
-            if called.isdisjoint(_NEED_POSITIVE):
-                magnitudes *= rng.choice((-1.0, 1.0), shape)
-            values[buffer.name] = magnitudes.astype(dtype)
-        else:
-            low, high = ranges.get(buffer, (0, 1) if dtype == "bool" else _SMALL)
-            low = low if is_signed(dtype) else max(low, 0)
-            values[buffer.name] = rng.integers(low, high + 1, shape).astype(dtype)
-    return values
+
+    def draw(buffer: Buffer, num: int) -> NDArray[Any]:
+        if is_float(buffer.dtype):
+            magnitudes = rng.uniform(smallest, smallest + 0.75, num)
+            return magnitudes * rng.choice(signs, num) if len(signs) > 1 else magnitudes
+        low, high = ranges.get(buffer, (0, 1) if buffer.dtype == "bool" else _SMALL)
+        return rng.integers(low if is_signed(buffer.dtype) else max(low, 0), high + 1, num)
+
+    return {b.name: _by_parts(b, partial(draw, b)) for b in func.buffers if b.name in inputs}
+
+
+def _by_parts(buffer: Buffer, draw: Callable[[int], NDArray[Any]]) -> NDArray[Any]:
+    """Return values for a parameter, which are drawn in 64 bits: by parts, to save memory."""
+    values = np.empty(prod(static_shape(buffer)), buffer.dtype)
+    for start in range(0, len(values), _PART):
+        part = values[start : start + _PART]
+        part[...] = draw(len(part))
+    return values.reshape(static_shape(buffer))
 
 
 class _Ranges:

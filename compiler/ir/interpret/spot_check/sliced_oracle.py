@@ -1,7 +1,8 @@
 """Run the oracle on some slices at a time, if all of them would take too much memory.
 
 The weights of attention are an example: 8 heads of 4,096 queries and keys take a gigabyte in each
-of several intermediate results, but each head is computed alone.
+of several intermediate results, but each head is computed alone. Another one is the last product of
+a language model, whose weights take four gigabytes: each of its 128,256 columns is computed alone.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from compiler.ir.interpret.tolerance import conversion_nudges
 Array = NDArray[Any]
 
 _MAX_BYTES = 512 << 20
-"""The limit on all results, intermediate ones included: a worker allows a candidate 4 GiB, of which
-temporary arrays take some. Chosen.
+"""The limit on inputs and results, intermediate ones included: a worker allows a candidate 4 GiB,
+of which inputs in their own types and temporary arrays take some. Chosen.
 """
 _ITEM_BYTES = 8
 """The oracle computes in float64 and int64."""
@@ -56,7 +57,7 @@ def interpret_sliced(
     axis = _axis(func)
     if axis is None:
         return _interpret(func, inputs, nudge)
-    num_slices = max(1, axis.extent * _MAX_BYTES // _total_bytes(_results(func)))
+    num_slices = max(1, axis.extent * _MAX_BYTES // _total_bytes(axis.dims))
     dims = {buffer.name: dim for buffer, dim in axis.dims.items()}
     outputs: dict[str, Array] = {}
     for start in range(0, axis.extent, num_slices):
@@ -76,17 +77,19 @@ def _interpret(func: PrimFunc, inputs: Mapping[str, Array], nudge: float) -> dic
 
 
 def _axis(func: PrimFunc) -> ParallelAxis | None:
-    """Return an axis of all large results, intermediate ones included; None if all fit."""
+    """Return the axis of most memory, which all large results have; None if all fits."""
     results = _results(func)
-    if _total_bytes(results) <= _MAX_BYTES:
+    if _total_bytes({*results, *func.buffers}) <= _MAX_BYTES:
         return None
     outputs = [buffer for buffer in results if buffer in func.buffers]
     large = [buffer for buffer in results if _total_bytes([buffer]) > _MAX_BYTES // 8]
-    for dim, extent in enumerate(static_shape(outputs[0])):
-        axis = parallel_axis(func, outputs[0], dim) if extent > 1 else None
-        if axis is not None and axis.dims.keys() >= {*outputs, *large}:
-            return axis
-    return None
+    axes = [
+        axis
+        for dim, extent in enumerate(static_shape(outputs[0]))
+        if extent > 1 and (axis := parallel_axis(func, outputs[0], dim)) is not None
+        if axis.dims.keys() >= {*outputs, *large}
+    ]
+    return max(axes, key=lambda axis: _total_bytes(axis.dims), default=None)
 
 
 def _results(func: PrimFunc) -> list[Buffer]:

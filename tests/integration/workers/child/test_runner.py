@@ -100,9 +100,10 @@ def test_an_oracle_that_takes_too_long_is_not_waited_for_again() -> None:
 
 
 def test_an_oracle_without_memory_is_not_tried_again() -> None:
-    workload = script(from_spec("add:20000,1,other=1x20000"))
+    workload = script(from_spec("attention:1,1,5000,5000,8"))
+    limits = replace(LIMITS, memory_bytes=1 << 27)
     with ChildRunner() as runner:
-        hopeless = MeasureRequest(workload, TARGET, (DEFAULT_TRACE,) * 2, limits=LIMITS)
+        hopeless = MeasureRequest(workload, TARGET, (DEFAULT_TRACE,) * 2, limits=limits)
         measurements = runner.measure(hopeless)
         _, first = next(measurements)
         runner.release()

@@ -1,9 +1,13 @@
 """Random inputs make sense to the programs that read them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from compiler import ops, te
+from compiler.ir.core.dtypes import DType
+from compiler.ir.interpret import inputs
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.script import parse
@@ -97,3 +101,18 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     inputs = random_inputs(func, 0)
     expected = np.where(inputs["A"] > 0, inputs["A"], inputs["B"])
     np.testing.assert_array_equal(interpret(func, inputs)["B"], expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_large_inputs_are_drawn_in_little_memory(
+    dtype: DType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    func = ops.relu(1000, 1000, dtype=dtype)
+    monkeypatch.setattr(inputs, "_PART", 1 << 12)
+    tracemalloc.start()
+    (values,) = random_inputs(func, 0).values()
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < 4 * values.size + values.nbytes, "drawn in 64 bits: 8 bytes each"
+    assert len(np.unique(values[0])) > 8
+    assert not np.array_equal(values[0], values[500])

@@ -1,4 +1,4 @@
-"""Large intermediate results are computed in slices, with the same outputs."""
+"""Large inputs and results are computed in slices, with the same outputs."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def run_and_measure(run: Callable[[], Arrays]) -> tuple[Arrays, int]:
         "attention:1,5,96,96,8",  # heads
         "attention:1,5,96,96,8,causal=True",  # a mask relates queries and keys
         "attention:1,1,300,96,8",  # queries
+        "matmul:1,4000,64",  # columns of weights
+        "dense:2,4000,64:int8",
     ],
 )
 def test_slices_have_the_outputs_of_the_whole_in_less_memory(
