@@ -164,6 +164,13 @@ def _vectors(extent: int, lanes: int) -> list[int]:
     return [lanes * n for n in (MAX_VECTORS, 4, 2, 1) if extent % (lanes * n) == 0][:3]
 
 
+def _ragged_vectors(extent: int, lanes: int) -> list[int]:
+    """Return vector lengths for an extent without a usable divisor, such as a large prime."""
+    if any(extent % n == 0 for n in range(max(2, lanes // 2), MAX_VECTORS * lanes + 1)):
+        return []
+    return [lanes * n for n in (4, 2, 1) if lanes * n < extent]
+
+
 def _cut(draft: SketchBuilder, facts: BlockFacts, lanes: int) -> None:
     schedule = draft.schedule
     vector = facts.vector_axis
@@ -178,7 +185,9 @@ def _cut(draft: SketchBuilder, facts: BlockFacts, lanes: int) -> None:
             remainder_levels.append(_OUTER)
             columns.append((None,) * NUM_LEVELS)
             continue
-        sizes = _vectors(axis.extent, lanes) if index == vector else []
+        sizes: list[int] = []
+        if index == vector:
+            sizes = _vectors(axis.extent, lanes) or _ragged_vectors(axis.extent, lanes)
         if sizes:
             size, first = draft.cut(axis.extent, sizes)
             parts = schedule.split(loop, [None, size])
