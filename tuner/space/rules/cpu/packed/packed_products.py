@@ -16,7 +16,7 @@ from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.flat_columns import PIXELS
 from tuner.space.rules.cpu.matrix_tiles import tile_forks
-from tuner.space.rules.cpu.matrix_vector import dots_forks
+from tuner.space.rules.cpu.matrix_vector import dots_forks, is_streamed_best
 from tuner.space.rules.cpu.packed.operand_panels import MIN_ROWS, OperandPanels
 from tuner.space.rules.cpu.packed.scaled_groups import scaled_groups
 from tuner.space.rules.cpu.packed.unpacked_weights import unpacked_periods
@@ -115,6 +115,8 @@ def _forks(
 ) -> list[SketchBuilder]:
     """Return a draft for each variant, and the unchanged draft if packing may not pay."""
     facts = draft.block_facts()[name]
+    if is_streamed_best(draft, facts):
+        return [draft]
     steps = facts.axes[product.step].extent
     group = step_group(draft, facts, product.left.read, product.right.read)
     is_padded = steps % group.size > 0

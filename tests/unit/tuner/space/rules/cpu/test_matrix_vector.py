@@ -20,8 +20,14 @@ from tuner.task import Task
 # 4 MiB: more than the second-level cache of the CPUs that tests run on.
 ODD = "matmul:1,1501,701"
 EVEN = "matmul:1,2048,512,bias=True,activation=relu"
+SEVERAL = [
+    "matmul:3,1501,701",
+    "matmul:6,1024,768,bias=True,activation=relu",
+    "matmul:2,1501,701:bfloat16",
+]
 OTHERS = [
-    "matmul:2,1501,701",  # two rows use each element of the matrix twice
+    "matmul:9,1501,701",  # nine rows use each element of the matrix nine times
+    "dense:3,1501,701",  # the rows of the matrix run along the sum
     "matmul:1,256,64",  # the matrix fits the second-level cache
     "matmul:1,64,20000",  # rows fit a register tile
     "dense:1,1501,701",  # the sum is contiguous: dot products of rows
@@ -41,6 +47,37 @@ def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
     space = design_space(Task(func, here(num_cores)))
     assert [sketch.name for sketch in space.sketches] == ["streamed"]
     check_candidates(func, space, each=5)
+
+
+@pytest.mark.parametrize("num_cores", [1, 2])
+@pytest.mark.parametrize("spec", SEVERAL)
+def test_several_vectors_share_the_loads_of_a_matrix(spec: str, num_cores: int) -> None:
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here(num_cores)))
+    assert [sketch.name for sketch in space.sketches] == ["streamed"]
+    check_candidates(func, space, each=4)
+
+
+def test_a_matrix_is_packed_for_many_vectors_or_once_for_all_calls() -> None:
+    names = {
+        spec: {sketch.name for sketch in design_space(Task(ops.from_spec(spec), level(3))).sketches}
+        for spec in ("matmul:6,1501,701", "matmul:8,1501,701", "matmul:6,1501,701,constant=B")
+    }
+    once, many, constant = names.values()
+    assert once == {"streamed"}
+    assert many >= {"streamed", "packed_right_whole"}
+    assert constant >= {"streamed", "packed_right_whole"}
+
+
+@pytest.mark.parametrize("spec", ["matmul:5,1501,701", "matmul:8,1501,701"])
+def test_sums_of_several_streamed_vectors_fit_the_registers(spec: str) -> None:
+    func = ops.from_spec(spec)
+    (draft,) = streamed(spec)
+    sketch = draft.finish()
+    for choices in sketch.draw(8, np.random.default_rng(0)):
+        program = sketch.candidate(choices).trace.apply_to(func).func
+        inner = [static_int(n.extent) for n in walk_stmts(program.body) if isinstance(n, For)][-2:]
+        assert np.prod(inner) // 8 <= 14
 
 
 @pytest.mark.parametrize("spec", OTHERS)
