@@ -36,6 +36,18 @@ ROWS = (4, 8, 2, 6)
 MAX_STREAM_ROWS = 8
 """Vectors that a matrix is streamed for: with more, multiply-adds take longer than memory. Chosen.
 """
+MIN_STREAM_SIZE = 8
+"""Size of a matrix that is streamed for several vectors, in second-level caches. On a Zen 3, three
+of 4 MiB, eight such caches, took 0.84, 1.4 and 1.5 of the time of register tiles.
+"""
+MAX_ALONE_ROWS = 4
+"""Vectors for which register tiles are no alternative. On a Zen 3, 3 x 4096 x 4096 and
+2 x 50257 x 768 took 0.8 and 0.3 of their time; 6 x 1024 x 4096 took 0.94, and 1.26 on two cores.
+"""
+MAX_UNPACKED_ROWS = 6
+"""Vectors for which copying a matrix into panels takes longer than streaming it. On a Zen 3,
+4 x 4096 x 4096 and 6 x 1024 x 4096 took 5.4 and 3.1 ms; with panels they took 17.3 and 5.6.
+"""
 MAX_GROUP = 8
 """Vectors that share the loads of rows: more of them fill the registers. Chosen."""
 MIN_GROUP = 4
@@ -45,12 +57,6 @@ MAX_VECTORS = 32
 16, 24 and 32 vectors without it ran at 1.51, 1.51 and 1.07 times the speed.
 """
 _BLOCK, _STEPS, _COLUMNS, _INNER, _UNROLLED, _VECTOR = 0, 2, 3, 4, 5, 6
-
-
-MAX_UNPACKED_ROWS = 6
-"""Vectors for which copying a matrix into panels takes longer than streaming it. On a Zen 3, 4 and
-6 vectors of 4,096 and 1,024 elements took 5.4 and 3.1 ms; panels took 17.3 and 5.6.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +118,17 @@ class MatrixVector:
                     continue
             except ScheduleError:
                 continue  # the program has other schedules
-            if stream is None and dots is not None and dots.vector is not None:
+            if _has_alternatives(facts, stream, dots):
                 others.append(draft)
             draft = fork
         return [draft, *others]
+
+
+def _has_alternatives(facts: BlockFacts, stream: _Stream | None, dots: _Dots | None) -> bool:
+    """Return whether register tiles may be better."""
+    if stream is not None:
+        return _num_vectors(facts, stream) > MAX_ALONE_ROWS
+    return dots is not None and dots.vector is not None
 
 
 def dots_forks(draft: SketchBuilder, facts: BlockFacts) -> list[SketchBuilder]:
@@ -140,9 +153,13 @@ def is_streamed_best(draft: SketchBuilder, facts: BlockFacts) -> bool:
     stream = _find_stream(facts, draft)
     if stream is None:
         return False
-    num_vectors = 1 if stream.vector is None else facts.axes[stream.vector].extent
     constants = {buffer.name for buffer in constant_params(draft.func)}
-    return num_vectors <= MAX_UNPACKED_ROWS and facts.reads[0].buffer not in constants
+    is_constant = facts.reads[0].buffer in constants
+    return _num_vectors(facts, stream) <= MAX_UNPACKED_ROWS and not is_constant
+
+
+def _num_vectors(facts: BlockFacts, axes: _Stream) -> int:
+    return 1 if axes.vector is None else facts.axes[axes.vector].extent
 
 
 def _find_stream(facts: BlockFacts, draft: SketchBuilder) -> _Stream | None:
@@ -154,9 +171,9 @@ def _find_stream(facts: BlockFacts, draft: SketchBuilder) -> _Stream | None:
     if not is_simple or len(facts.reads) != 2 or len(steps) != 1:
         return None
     match [index for index in spatial if index != facts.vector_axis]:
-        case []:
-            stream = _Stream(spatial[-1], steps[0])
-        case [row] if len(spatial) > 1 and facts.axes[row].extent <= MAX_STREAM_ROWS:
+        case [] if spatial:
+            stream = _Stream(spatial[0], steps[0])
+        case [row] if len(spatial) == 2 and facts.axes[row].extent <= MAX_STREAM_ROWS:
             stream = _Stream(spatial[1 - spatial.index(row)], steps[0], row)
         case _:
             return None
@@ -174,7 +191,8 @@ def _is_streamed(facts: BlockFacts, axes: _Stream, draft: SketchBuilder) -> bool
         return False
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     is_long = facts.axes[axes.column].extent >= MIN_VECTORS * lanes
-    return is_long and matrix.size_bytes > draft.cpu.l2_bytes
+    least = draft.cpu.l2_bytes * (1 if axes.vector is None else MIN_STREAM_SIZE)
+    return is_long and matrix.size_bytes > least
 
 
 def _find_dots(facts: BlockFacts, draft: SketchBuilder) -> _Dots | None:
@@ -284,7 +302,7 @@ def _schedule_stream(draft: SketchBuilder, facts: BlockFacts, axes: _Stream) -> 
     column, step, vector = axes.column, axes.step, axes.vector
     lanes = max(1, cpu.vector_bits // (8 * facts.write.item_bytes))
     width, length = facts.axes[column].extent, facts.axes[step].extent
-    num_vectors = 1 if vector is None else facts.axes[vector].extent
+    num_vectors = _num_vectors(facts, axes)
     loops = draft.loops(facts.name)
     consumer = elementwise_consumer(draft, facts)
     blocks, block_column = draft.choose(_blocks(facts, width, lanes, num_vectors, draft))

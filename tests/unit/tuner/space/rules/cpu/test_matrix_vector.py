@@ -20,14 +20,17 @@ from tuner.task import Task
 # 4 MiB: more than the second-level cache of the CPUs that tests run on.
 ODD = "matmul:1,1501,701"
 EVEN = "matmul:1,2048,512,bias=True,activation=relu"
+# 17 MiB: more than eight second-level caches.
 SEVERAL = [
-    "matmul:3,1501,701",
-    "matmul:6,1024,768,bias=True,activation=relu",
-    "matmul:2,1501,701:bfloat16",
+    "matmul:3,1501,3001",
+    "matmul:4,2048,2304,bias=True,activation=relu",
+    "matmul:2,1501,6001:bfloat16",
 ]
 OTHERS = [
-    "matmul:9,1501,701",  # nine rows use each element of the matrix nine times
+    "matmul:9,1501,3001",  # nine rows use each element of the matrix nine times
+    "matmul:2,1024,512",  # two rows, and the matrix fits the third-level cache
     "dense:3,1501,701",  # the rows of the matrix run along the sum
+    "matmul:1,1,2000000",  # one sum
     "matmul:1,256,64",  # the matrix fits the second-level cache
     "matmul:1,64,20000",  # rows fit a register tile
     "dense:1,1501,701",  # the sum is contiguous: dot products of rows
@@ -61,15 +64,19 @@ def test_several_vectors_share_the_loads_of_a_matrix(spec: str, num_cores: int) 
 def test_a_matrix_is_packed_for_many_vectors_or_once_for_all_calls() -> None:
     names = {
         spec: {sketch.name for sketch in design_space(Task(ops.from_spec(spec), level(3))).sketches}
-        for spec in ("matmul:6,1501,701", "matmul:8,1501,701", "matmul:6,1501,701,constant=B")
+        for spec in (
+            *("matmul:4,1501,3001", "matmul:6,1501,3001", "matmul:8,1501,3001"),
+            "matmul:4,1501,3001,constant=B",
+        )
     }
-    once, many, constant = names.values()
-    assert once == {"streamed"}
-    assert many >= {"streamed", "packed_right_whole"}
-    assert constant >= {"streamed", "packed_right_whole"}
+    few, several, many, constant = names.values()
+    assert few == {"streamed"}
+    assert several == {"streamed", "direct", "cached"}
+    assert many == {*several, "packed", "packed_right"}
+    assert constant == {"streamed", "packed", "packed_right"}
 
 
-@pytest.mark.parametrize("spec", ["matmul:5,1501,701", "matmul:8,1501,701"])
+@pytest.mark.parametrize("spec", ["matmul:5,1501,3001", "matmul:8,1501,3001"])
 def test_sums_of_several_streamed_vectors_fit_the_registers(spec: str) -> None:
     func = ops.from_spec(spec)
     (draft,) = streamed(spec)
