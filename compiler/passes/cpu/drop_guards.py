@@ -45,8 +45,10 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.common.accesses import Path, collect_accesses, loop_extents, symbolic_extents
 
-_ElementLimit = tuple[int, Affine]
-"""A guard of a buffer's elements: a dimension, and what is added to its index to be below zero."""
+_ElementLimit = tuple[tuple[tuple[int, int], ...], Affine]
+"""A guard of a buffer's elements: factors of their indices, each with its dimension, and what is
+added to the sum of these products to be below zero. Panels have two dimensions for an axis.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +100,32 @@ def _limits(path: Path, outer: Path, inside: set[Var]) -> dict[_ElementLimit, _S
         if not _guards_only(guard.stmt, store.buffer):
             continue
         form = normal(guard.condition.lhs, ranges) - normal(guard.condition.rhs, ranges)
-        for dim, index in enumerate(indices):
-            beyond = form - index
+        for factors, beyond in _element_forms(form, indices):
             names = {n for atom, _ in beyond.terms for n in walk(atom)}
-            is_outside = inside.isdisjoint(names) and not any(isinstance(n, Load) for n in names)
-            if index.terms and is_outside:
+            if inside.isdisjoint(names) and not any(isinstance(n, Load) for n in names):
                 ordered = tuple(sorted(beyond.terms, key=lambda term: repr(term[0])))
-                limits[dim, Affine(ordered, beyond.const, beyond.dtype)] = guard
+                limits[factors, Affine(ordered, beyond.const, beyond.dtype)] = guard
     return limits
+
+
+def _element_forms(
+    form: Affine, indices: list[Affine]
+) -> Iterator[tuple[tuple[tuple[int, int], ...], Affine]]:
+    """Yield splits of a form into a multiple of indices and a rest: of one index, then of all."""
+    for dim, index in enumerate(indices):
+        if index.terms:
+            yield ((dim, 1),), form - index
+    factors = []
+    for dim, index in enumerate(indices):
+        if not index.terms:
+            continue
+        atom, coefficient = index.terms[0]
+        factor, rest = divmod(form.coefficient(atom), coefficient)
+        if factor and not rest:
+            factors.append((dim, factor))
+            form -= index.scaled(factor)
+    if len(factors) > 1:
+        yield tuple(factors), form
 
 
 def _guards(path: Path) -> Iterator[_StoreGuard]:

@@ -62,6 +62,24 @@ def test_padding_is_computed_and_not_stored(rows: int, tile: int) -> None:
     check_against_evaluation(func)
 
 
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_padding_of_panels_is_computed(in_blocks: bool) -> None:
+    """Panels have room for whole tiles, whose rows have two indices in the buffer."""
+    A = te.placeholder((11, 10), name="A")
+    B = te.compute((11, 10), lambda i, j: A[i, j] * 2, name="B")
+    out = te.compute((11, 10), lambda i, j: B[i, j] + 1, name="out")
+    sch = Schedule(te.create_prim_func([A, out]))
+    producer = sch.get_block("B")
+    blocks = [sch.cache_read(producer, 0, "global"), producer]
+    factors = [None, 1, 4] if in_blocks else [None, 4]
+    for block in blocks:
+        sch.annotate(block, "buffer_tile", [0, 0, 4])
+        sch.split(sch.get_loops(block)[0], factors)
+    assert guarded(sch.func, "B") == [False]
+    assert guarded(sch.func, "out") == [False]
+    check_against_evaluation(sch.func)
+
+
 def test_what_is_loaded_from_beyond_a_parameter_keeps_its_guard() -> None:
     func = in_tiles(11, 4, doubled, is_copied=False)
     assert any(guarded(func, "B"))

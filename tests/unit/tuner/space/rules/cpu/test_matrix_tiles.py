@@ -40,6 +40,7 @@ PRODUCTS = {
     "padded rows, columns and steps": (ops.dense(21, 18, 35, "bfloat16"), 2 * 2 * 2, 1),
     "a partial tile in each row of tiles": (ops.quantized_dense(39, 50, 70), 3 * 4 * 2, 1),
     "a sum in blocks": (ops.dense(32, 32, 32 * 32, "bfloat16"), 2 * 2 * 32, 3),
+    "padded rows of sums in blocks": (ops.dense(21, 18, 32 * 32, "bfloat16"), 2 * 2 * 32, 2),
 }
 
 
@@ -59,9 +60,10 @@ def test_candidates_are_correct_with_a_model_of_the_registers(
             assert num_products >= products
 
 
-def test_each_candidate_with_partial_rows_and_columns_has_tiles() -> None:
+@pytest.mark.parametrize("steps", [64, 1024])
+def test_each_candidate_with_partial_rows_and_columns_has_tiles(steps: int) -> None:
     """Of 66 x 1470 sums, the last tiles of both are partial, and all rows may be one block."""
-    func = ops.matmul(66, 1470, 64, "bfloat16")
+    func = ops.matmul(66, 1470, steps, "bfloat16")
     space = design_space(Task(func, TARGET))
     for seed in range(4):
         for candidate in scheduled(func, space, seed):
@@ -115,7 +117,11 @@ OPERATORS: dict[str, Callable[[int, int, int], PrimFunc]] = {
 @settings(max_examples=25)
 @given(
     st.sampled_from(sorted(OPERATORS)),
-    st.tuples(st.integers(8, 100), st.integers(2, 100), st.integers(8, 300)),
+    st.tuples(
+        st.integers(8, 100),
+        st.integers(2, 100),
+        st.integers(8, 300) | st.sampled_from([640, 1024, 1100, 1536]),
+    ),
     st.sampled_from([1, 2]),
     st.integers(0, 1 << 16),
 )
