@@ -93,7 +93,8 @@ class RegisterTile:
         """The registers that hold elements which several unrolled steps broadcast.
 
         Unrolled steps of a window read elements that overlap those of other steps. LLVM loads each
-        of them once, and keeps all in registers until the last step.
+        of them once, and keeps all in registers until the last step. The neighbours of a group, in
+        one dot product, are one step.
         """
         tables, facts = self._tables, self._tables.nest.facts
         vector = tables.nest.vector_axis
@@ -110,7 +111,7 @@ class RegisterTile:
                 span = tables.spans[index][dim][UNROLLED_LEVEL]
                 elements = elements * np.minimum(span, uses)
                 is_shared |= span < uses
-            total = total + np.where(is_shared, elements, 0)
+            total = total + np.where(is_shared & (self.unrolled_steps > 1), elements, 0)
         return total
 
     @property

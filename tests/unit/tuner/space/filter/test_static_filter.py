@@ -182,3 +182,13 @@ def test_some_packed_candidate_is_left_on_any_number_of_cores(operator: str, cor
     target = CpuTarget(f"cpu -mcpu=x86-64-v3 -num-cores={cores}")
     space = design_space(Task(ops.from_spec(operator), target))
     assert sum(space.count(i).number for i in range(len(space.sketches))) >= 8
+
+
+def test_neighbours_of_one_dot_product_are_one_step() -> None:
+    """Windows in steps of two share no pixel if a dot product takes a whole row of each."""
+    vnni = CpuTarget("cpu -mcpu=znver4 -num-cores=1")
+    spec = "quantized_conv2d:1,3,224,224,32,3,2,1,constant=W+scale"
+    (sketch,) = design_space(Task(ops.from_spec(spec), vnni)).sketches
+    rows, columns = (3, 1), (1, 4)
+    for y, x in [((8, 1, 14), (1, 112, 1)), ((1, 112, 1), (1, 8, 14)), ((8, 2, 7), (7, 8, 2))]:
+        assert passes_one(sketch, vnni, y, x, rows, columns)
