@@ -201,6 +201,9 @@ def _divide(a: Affine, divisor: int, ranges: Ranges) -> Affine:
             tuple((t, c // common) for t, c in rest.terms), rest.const // common, a.dtype
         )
         return quotient + _divide(shrunk, divisor // common, ranges)
+    if (parts := _parts(rest, divisor, ranges)) is not None:
+        size, coarse, _ = parts
+        return quotient + _divide(coarse, divisor // size, ranges)
     match rest.terms, rest.const:
         case (((BinOp("//", inner, IntImm(first)), 1),), 0) if first > 0:
             return quotient + _divide(affine(inner), first * divisor, ranges)
@@ -224,6 +227,9 @@ def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
         )
         offset = Affine((), rest.const % common, a.dtype)
         return _modulo(shrunk, divisor // common, ranges).scaled(common) + offset
+    if (parts := _parts(rest, divisor, ranges)) is not None:
+        size, coarse, fine = parts
+        return _modulo(coarse, divisor // size, ranges).scaled(size) + fine
     match rest.terms, rest.const:
         case (((BinOp("%", inner, IntImm(first)), 1),), 0) if first > 0 and first % divisor == 0:
             return _modulo(affine(inner), divisor, ranges)
@@ -233,6 +239,22 @@ def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
         case _:
             pass
     return affine(BinOp("%", rest.to_expr(), IntImm(divisor, a.dtype)))
+
+
+def _parts(form: Affine, divisor: int, ranges: Ranges) -> tuple[int, Affine, Affine] | None:
+    """Write a form as `size * coarse + fine`, with `0 <= fine < size`, for a part of a divisor.
+
+    With `e` below 8, `8*i + e` divided by 56 is `i // 7`, and the remainder `i % 7 * 8 + e`.
+    """
+    sizes = {math.gcd(divisor, c) for _, c in form.terms}
+    for size in sorted(sizes - {1}, reverse=True):
+        whole = tuple((t, c // size) for t, c in form.terms if c % size == 0)
+        rest = tuple((t, c) for t, c in form.terms if c % size)
+        fine = Affine(rest, form.const % size, form.dtype)
+        interval = affine_bounds(fine, ranges)
+        if interval is not None and interval[0] >= 0 and interval[1] < size:
+            return size, Affine(whole, form.const // size, form.dtype), fine
+    return None
 
 
 def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:

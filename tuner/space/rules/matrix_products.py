@@ -135,22 +135,38 @@ def _dimensions(access: TensorAccess) -> tuple[Axes, ...] | None:
 
 def make_plain(draft: SketchBuilder, product: MatrixProduct) -> MatrixProduct:
     """Let a block read and write matrices, which new blocks copy; return its plain product."""
-    schedule, name = draft.schedule, product.facts.name
-    block = schedule.get_block(name)
-    iterators = _iterators(draft, product)
-    for access, groups in product.layouts:
-        copy = schedule.reindex(block, access.buffer)
-        used = [axis for axis in iterators if access.strides[axis]]
-        text = _fused(product.facts, used, groups)
-        side = "read" if access is product.facts.write else "write"
-        schedule.transform_layout(copy, (side, 0), text)
-        schedule.transform_block_layout(copy, text)
     batch = [(axis,) for axis in product.batch]
     groups = (*batch, product.rows, product.columns, product.steps)
-    schedule.transform_block_layout(block, _fused(product.facts, iterators, groups))
-    plain = find_matrix_product(draft.block_facts()[name])
+    group_axes(draft, product.facts, product.layouts, groups)
+    plain = find_matrix_product(draft.block_facts()[product.facts.name])
     assert plain is not None, "a product of matrices remains one"
     return plain
+
+
+def group_axes(
+    draft: SketchBuilder,
+    facts: BlockFacts,
+    layouts: Sequence[tuple[TensorAccess, Sequence[Axes]]],
+    groups: Sequence[Axes],
+) -> None:
+    """Fuse groups of a block's axes, and those of the arrays it accesses, which new blocks copy.
+
+    Args:
+        facts: The facts of the block.
+        layouts: The arrays to copy, each with the groups that are its dimensions.
+        groups: The groups that are the new iterators.
+    """
+    schedule = draft.schedule
+    block = schedule.get_block(facts.name)
+    iterators = _iterators(draft, facts)
+    for access, dimensions in layouts:
+        copy = schedule.reindex(block, access.buffer)
+        used = [axis for axis in iterators if access.strides[axis]]
+        text = _fused(facts, used, dimensions)
+        side = "read" if access is facts.write else "write"
+        schedule.transform_layout(copy, (side, 0), text)
+        schedule.transform_block_layout(copy, text)
+    schedule.transform_block_layout(block, _fused(facts, iterators, groups))
 
 
 def fuse_axes(draft: SketchBuilder, epilogue: str, product: MatrixProduct) -> MatrixProduct:
@@ -174,10 +190,10 @@ def fuse_axes(draft: SketchBuilder, epilogue: str, product: MatrixProduct) -> Ma
     return fused
 
 
-def _iterators(draft: SketchBuilder, product: MatrixProduct) -> list[int]:
+def _iterators(draft: SketchBuilder, facts: BlockFacts) -> list[int]:
     """Return the axes of the block's iterators, in their order."""
-    by_name = {axis.name: index for index, axis in enumerate(product.facts.axes)}
-    return [by_name[i.var.name] for i in block_of(draft, product.facts.name).iter_vars]
+    by_name = {axis.name: index for index, axis in enumerate(facts.axes)}
+    return [by_name[i.var.name] for i in block_of(draft, facts.name).iter_vars]
 
 
 def block_of(draft: SketchBuilder, name: str) -> Block:
@@ -210,7 +226,7 @@ def pad(
     """
     axes = (*product.rows, *product.columns, *product.steps)
     by_axis = dict(zip(axes, multiples, strict=True))
-    padding = [by_axis.get(axis, 1) for axis in _iterators(draft, product)]
+    padding = [by_axis.get(axis, 1) for axis in _iterators(draft, product.facts)]
     name = product.facts.name
     draft.schedule.pad_einsum(draft.schedule.get_block(name), padding)
     padded = find_matrix_product(draft.block_facts()[name])

@@ -59,7 +59,9 @@ _VARIANTS = (
 )
 
 
-def tile_forks(draft: SketchBuilder, facts: BlockFacts, product: Product) -> list[SketchBuilder]:
+def tile_forks(
+    draft: SketchBuilder, facts: BlockFacts, product: Product, run: int | None = None
+) -> list[SketchBuilder]:
     """Return drafts of a product by tile registers, if the CPU has them for its types.
 
     for j0 in ...:  # parallel, or i0 if there are more rows than columns
@@ -76,6 +78,13 @@ def tile_forks(draft: SketchBuilder, facts: BlockFacts, product: Product) -> lis
 
     Tiles need not divide the extents: panels are padded. If they divide the rows and the sum, the
     left operand may be read where it is. A sum may be cut into blocks, with loops around `i0`.
+
+    Args:
+        draft: The draft.
+        facts: The facts of the block.
+        product: Its roles.
+        run: If rows of the left operand are gathered, the elements along the sum that lie side by
+            side where they come from.
     """
     dtypes = draft.dtypes()
     accesses = (product.left.read, product.right.read, facts.write)
@@ -83,24 +92,24 @@ def tile_forks(draft: SketchBuilder, facts: BlockFacts, product: Product) -> lis
     if not multiplies_tiles(draft.cpu, *types) or facts.axes[product.row].extent < MIN_ROWS:
         return []
     forks = []
-    for variant in _variants(facts, product):
+    for variant in _variants(facts, product, is_gathered=run is not None):
         fork = draft.fork(variant.name, "matrix_tiles")
         depth = ROW_BYTES // product.left.read.item_bytes
         try:
             padded = pad_steps(fork, facts, product, depth)
-            _MatrixTiles(fork, *padded, variant, is_padded=padded[0] is not facts).run()
+            _MatrixTiles(fork, *padded, variant, is_padded=padded[0] is not facts, run=run).run()
         except ScheduleError:
             continue  # the program has other schedules
         forks.append(fork)
     return forks
 
 
-def _variants(facts: BlockFacts, product: Product) -> Iterator[_TileVariant]:
+def _variants(facts: BlockFacts, product: Product, *, is_gathered: bool) -> Iterator[_TileVariant]:
     """Yield the variants that suit the extents of a product."""
     rows, steps = (facts.axes[axis].extent for axis in (product.row, product.step))
     depth = ROW_BYTES // product.left.read.item_bytes
     is_divisible = rows % ROWS == 0 and steps % depth == 0
-    is_in_place = is_divisible and product.left.read.strides[product.step] == 1
+    is_in_place = is_divisible and not is_gathered and product.left.read.strides[product.step] == 1
     for variant in _VARIANTS:
         if variant.is_cut:
             is_long = steps * product.left.read.item_bytes > MIN_CUT_BYTES
@@ -127,8 +136,9 @@ class _MatrixTiles(TileProduct):
         variant: _TileVariant,
         *,
         is_padded: bool,
+        run: int | None,
     ) -> None:
-        super().__init__(draft, facts, product, is_padded=is_padded)
+        super().__init__(draft, facts, product, is_padded=is_padded, run=run)
         self._variant = variant
 
     def run(self) -> None:

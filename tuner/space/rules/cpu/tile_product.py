@@ -28,6 +28,8 @@ ROW_BLOCKS = (1, 2, 4, 8, 16, 32)
 """Options for the tiles in a block of rows. A panel of columns stays in the first-level cache for
 several of them; a single one stays there itself. Chosen.
 """
+MAX_UNROLLED_RUNS = 128
+"""Limit of the copies of runs that are unrolled: the code of each is three instructions. Chosen."""
 GATHERED = "gathered"
 """The tag of sketches whose operands are gathered from arrays of another form."""
 OUTER, ROW_BLOCK, STEPS, PANELS, INNER, VECTOR = 0, 1, 2, 3, 4, 6
@@ -40,15 +42,31 @@ def equal_blocks(num_tiles: int) -> list[int]:
 
 
 class TileProduct:
-    """The parts that schedules of products by tile registers have in common."""
+    """The parts that schedules of products by tile registers have in common.
+
+    Args:
+        draft: The draft.
+        facts: The facts of the product.
+        product: Its roles.
+        is_padded: Whether blocks before it pad its operands.
+        run: The elements along the sum that lie side by side where rows are gathered from; None if
+            they are not.
+    """
 
     def __init__(
-        self, draft: SketchBuilder, facts: BlockFacts, product: Product, *, is_padded: bool
+        self,
+        draft: SketchBuilder,
+        facts: BlockFacts,
+        product: Product,
+        *,
+        is_padded: bool,
+        run: int | None = None,
     ) -> None:
         self._draft = draft
         self._facts = facts
         self._product = product
         self._is_padded = is_padded
+        self._run = run
         self._depth = ROW_BYTES // product.left.read.item_bytes
         self._group = WORD_BYTES // product.left.read.item_bytes
         self._columns: dict[int, dict[int, int]] = {}
@@ -71,6 +89,8 @@ class TileProduct:
         powers = (1 << n for n in range(MAX_BLOCKS.bit_length()))
         counts = sorted({*powers, *divisors(num_panels)})
         num_cores = 1 if self._shares_rows() else self._draft.cpu.num_cores
+        if self._run is not None:
+            counts = [num_cores]  # rows are gathered again for each block
         return [
             n
             for n in counts
@@ -135,7 +155,15 @@ class TileProduct:
         panels, lane = schedule.split(loops[operand.across], [None, tile])
         groups, along = schedule.split(loops[operand.along], [None, group])
         if operand.read.strides[self._product.step] == 1:
-            schedule.reorder(panels, groups, lane, along)
+            if self._run is not None and operand is self._product.left:
+                # Unrolled, the place of each run in its window is a constant.
+                part, along = schedule.split(along, [None, min(self._run, group)])
+                schedule.reorder(panels, lane, groups, part, along)
+                if operand.read.shape[operand.along] <= MAX_UNROLLED_RUNS * self._run:
+                    schedule.unroll(groups)
+                schedule.unroll(part)
+            else:
+                schedule.reorder(panels, groups, lane, along)
             schedule.vectorize(along)
             if group * operand.read.item_bytes == WORD_BYTES:
                 schedule.annotate(groups, COPY_KEY, 1)

@@ -7,7 +7,7 @@ reassociation, no assumption about NaN or infinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from compiler.backends.cpu.codegen.emitters.addresses import Addresses
@@ -293,18 +293,25 @@ class Expressions:
         if condition.lanes > 1:
             then = self._masked(condition, expr.then)
             inverse = self._instructions.invert(condition)
-            otherwise = self._masked(inverse, expr.otherwise)
-            return self._instructions.select(
-                scalar_type(dtype_of(expr)), condition, then, otherwise
-            )
+            return self._selected(expr, condition, then, self._masked(inverse, expr.otherwise))
         if not any(isinstance(n, Load) for side in (expr.then, expr.otherwise) for n in walk(side)):
-            return self._instructions.select(
-                scalar_type(dtype_of(expr)),
-                condition,
-                self.value(expr.then),
-                self.value(expr.otherwise),
+            return self._selected(
+                expr, condition, self.value(expr.then), self.value(expr.otherwise)
             )
         return self._branches(condition, expr)
+
+    def _selected(
+        self,
+        expr: Conditional,
+        condition: RegisterValue,
+        then: RegisterValue,
+        otherwise: RegisterValue,
+    ) -> RegisterValue:
+        return self.conversions.merge(
+            dtype_of(expr),
+            (then, otherwise),
+            lambda scalar, sides: self._instructions.select(scalar, condition, *sides),
+        )
 
     def _masked(self, condition: RegisterValue, side: Expr) -> RegisterValue:
         return self.under_mask(condition, lambda: self.value(side))
@@ -329,19 +336,24 @@ class Expressions:
             builder.open(label)
             value = self.value(side)
             sides.append((value, builder.close()))
-        scalar = scalar_type(dtype_of(expr))
-        lanes = max(value.lanes for value, _ in sides)
-        outer = builder.innermost
-        builder.emit_void(f"br i1 {condition.name}, label %{then_label}, label %{else_label}")
-        incoming = []
-        for (value, level), label in zip(sides, (then_label, else_label), strict=True):
-            # A broadcast may add instructions, which belong to the last block of the side.
-            builder.reopen(level)
-            operand = self._instructions.broadcast(value, scalar, lanes)
-            builder.close()
-            incoming.append(f"[ {operand.name}, %{level.label} ]")
-            outer.lines += [f"{label}:", *level.lines, f"  br label %{end_label}"]
-        outer.lines.append(f"{end_label}:")
-        outer.label = end_label
-        result = builder.emit(f"phi {vector(scalar, lanes)} {', '.join(incoming)}")
-        return RegisterValue(result, builder.depth, lanes)
+
+        def joined(scalar: str, values: Sequence[RegisterValue]) -> RegisterValue:
+            lanes = max(value.lanes for value in values)
+            incoming = []
+            outer = builder.innermost
+            builder.emit_void(f"br i1 {condition.name}, label %{then_label}, label %{else_label}")
+            for value, (_, level), label in zip(
+                values, sides, (then_label, else_label), strict=True
+            ):
+                # A broadcast may add instructions, which belong to the last block of the side.
+                builder.reopen(level)
+                operand = self._instructions.broadcast(value, scalar, lanes)
+                builder.close()
+                incoming.append(f"[ {operand.name}, %{level.label} ]")
+                outer.lines += [f"{label}:", *level.lines, f"  br label %{end_label}"]
+            outer.lines.append(f"{end_label}:")
+            outer.label = end_label
+            result = builder.emit(f"phi {vector(scalar, lanes)} {', '.join(incoming)}")
+            return RegisterValue(result, builder.depth, lanes)
+
+        return self.conversions.merge(dtype_of(expr), [value for value, _ in sides], joined)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -58,6 +59,7 @@ _FORMATS: dict[DType, _Format] = {
     # No infinity, and one NaN: the bits of 480.
     "float8_e4m3fn": _Format(8, 3, 7, 0x7F, 0x7F, 0x7F, 0x43F00000),
 }
+_ZERO = literal(FloatImm(0.0, "float32"))
 
 
 class Conversions:
@@ -114,6 +116,34 @@ class Conversions:
         result = self._float_of_bits(value, dtype)
         self._instructions.narrow_floats[result.name] = NarrowFloat(value, dtype)
         return result
+
+    def merge(
+        self,
+        dtype: DType,
+        sides: Sequence[RegisterValue],
+        take: Callable[[str, Sequence[RegisterValue]], RegisterValue],
+    ) -> RegisterValue:
+        """Take one of some values: of narrow floats from memory, their bits.
+
+        A copy with zeros around it, such as one into padded panels, then converts nothing.
+
+        Args:
+            dtype: The type of the values.
+            sides: The values.
+            take: Takes one of values of a type in LLVM.
+        """
+        if is_narrow_float(dtype):
+            read = [bits for side in sides if (bits := self._read_bits(side, dtype)) is not None]
+            if len(read) == len(sides):
+                return self.from_bits(take(memory_type(dtype), read), dtype)
+        return take(scalar_type(dtype), sides)
+
+    def _read_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue | None:
+        """Return the bits that a 32-bit float was widened from; None if it was computed."""
+        if value.name == _ZERO:
+            return RegisterValue("0", 0)
+        source = self._instructions.narrow_floats.get(value.name)
+        return source.bits if source is not None and source.dtype == dtype else None
 
     def _float_of_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         instructions = self._instructions
@@ -184,9 +214,9 @@ class Conversions:
     def to_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""
         instructions = self._instructions
-        source = instructions.narrow_floats.get(value.name)
-        if source is not None and source.dtype == dtype:
-            return source.bits  # a copy, such as one into a panel
+        read = self._read_bits(value, dtype)
+        if read is not None:
+            return read  # a copy, such as one into a panel
         cast = instructions.cast
         if dtype == "float16" and self._has_halves:
             return cast("bitcast", "half", "i16", cast("fptrunc", "float", "half", value))

@@ -100,3 +100,19 @@ def test_eight_values_become_floats_in_seven_instructions() -> None:
     target = CpuTarget("cpu -mcpu=znver3 -num-cores=1")
     text = disassemble(emit(mark(func, i="vectorized"), target).text, target)
     assert len(re.findall(r"^\s+v(?!p?broadcast).*%ymm\d+$", text, re.MULTILINE)) == 7, text
+
+
+def test_copies_with_zeros_around_them_keep_all_bits() -> None:
+    """Nothing is rounded, and a signalling NaN stays one: whole vectors, and each element."""
+    values = np.array([0x7F81, 0x0001, 0x8000, 0x3F80, 0xFF80], np.uint16)
+    A = te.placeholder((5,), "bfloat16", name="A")
+    B = te.compute(
+        (8,), lambda i: te.if_then_else(i < 5, A[i], te.const(0.0, "bfloat16")), name="B"
+    )
+    func = te.create_prim_func([A, B])
+    for program in (func, mark(func, i="vectorized")):
+        # Rounding tests for NaN.
+        assert str(0x7F800000) not in emit(program, CpuTarget(ONE_CORE)).text
+        out = np.ones(8, np.uint16)
+        build(program, ONE_CORE)(values.view("bfloat16"), out.view("bfloat16"))
+        np.testing.assert_array_equal(out, [*values, 0, 0, 0])
