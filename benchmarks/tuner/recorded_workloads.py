@@ -201,5 +201,24 @@ RECORDINGS: tuple[Recording, ...] = (
             "dense:48,512,768",
         )
     ),
+    # Its tile registers; then products of few rows, the matrices of some of which come from memory,
+    # and small ones of odd sizes.
+    *(
+        Recording(spec.partition(":")[0], spec, 120, 120, "emeraldrapids")
+        for spec in (
+            "matmul:128,512,256:bfloat16",
+            "dense:197,512,768,constant=W:bfloat16",
+            "quantized_dense:77,320,640",
+            "conv2d:1,64,28,28,64,3,1,1:bfloat16",
+            "quantized_conv2d:1,64,28,28,64,3,1,1,layout=NHWC,constant=W+scale",
+            "conv2d:1,256,14,14,128,1,1,0:bfloat16",
+            "conv2d:1,3,112,112,32,7,2,3,constant=W:bfloat16",
+            "matmul:4,4096,1280",
+            "dense:2,5120,1024",
+            "matmul:12,1024,768",
+            "matmul:127,127,127",
+            "matmul:256,256,7",
+        )
+    ),
 )
 BY_NAME = {recording.name: recording for recording in RECORDINGS}
