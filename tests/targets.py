@@ -18,6 +18,12 @@ def here(num_cores: int = 1) -> CpuTarget:
     return CpuTarget(f"cpu -num-cores={num_cores}")
 
 
+def without_tiles() -> CpuTarget:
+    """Return one core of this host without its tile registers (AMX), if it has some."""
+    has_tiles = "+amx-tile" in host_features().split(",")
+    return CpuTarget(f"cpu -num-cores=1{' -mattr=-amx-tile' if has_tiles else ''}")
+
+
 def level(number: int, num_cores: int = 1) -> CpuTarget:
     """Return a level of the psABI: 3 has 16 registers of 8 floats, 4 has 32 of 16."""
     return CpuTarget(f"cpu -mcpu=x86-64-v{number} -num-cores={num_cores}")

@@ -9,7 +9,7 @@ from compiler import ops
 from compiler.ir.core.nodes import BlockRealize, For, static_int
 from compiler.ir.core.visit import walk_stmts
 from compiler.passes.cpu.reduce_in_lanes import KEY
-from tests.targets import here, level
+from tests.targets import here, level, without_tiles
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
 from tuner.space.rules.cpu.matrix_vector import MatrixVector
@@ -144,7 +144,7 @@ FEW = [
 @pytest.mark.parametrize("spec", FEW)
 def test_a_few_vectors_share_the_rows_of_a_matrix(spec: str) -> None:
     func = ops.from_spec(spec)
-    space = design_space(Task(func, here()))
+    space = design_space(Task(func, without_tiles()))
     dots = [n for n, sketch in enumerate(space.sketches) if "dots" in sketch.name]
     assert 0 < len(dots) < len(space.sketches)
     check_candidates(func, space, dots, each=2)
