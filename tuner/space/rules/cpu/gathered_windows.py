@@ -79,13 +79,11 @@ def _contiguous_steps(facts: BlockFacts, image: TensorAccess) -> Axes:
     """Return the axes of the sum along which an image is contiguous, the last one innermost."""
     run: Axes = ()
     length = 1
-    while found := [
-        axis
-        for axis, of in enumerate(facts.axes)
-        if of.is_reduction and of.extent > 1 and image.strides[axis] == length and axis not in run
-    ]:
-        run = (found[0], *run)
-        length *= facts.axes[found[0]].extent
+    steps = [i for i, axis in enumerate(facts.axes) if axis.is_reduction and axis.extent > 1]
+    while (inner := next((i for i in steps if image.strides[i] == length), None)) is not None:
+        run = (inner, *run)
+        steps.remove(inner)
+        length *= facts.axes[inner].extent
     return run
 
 

@@ -122,9 +122,9 @@ SIZES = st.fixed_dictionaries(
     {
         "n": st.integers(1, 2),
         "ci": st.integers(32, 140),
-        "h": st.integers(9, 24),
-        "w": st.integers(9, 70),
-        "co": st.integers(2, 70),
+        "h": st.integers(12, 24),
+        "w": st.integers(12, 70),
+        "co": st.integers(8, 70),
         "kernel": st.tuples(st.integers(1, 3), st.integers(1, 3)),
         "stride": st.integers(1, 2),
         "padding": st.integers(0, 1),
