@@ -12,7 +12,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import find_roles
-from tuner.space.rules.cpu.window_tiles import find_window_tiles
+from tuner.space.rules.cpu.tile_registers.window_tiles import find_window_tiles
 from tuner.space.rules.epilogue import elementwise_consumer, epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest

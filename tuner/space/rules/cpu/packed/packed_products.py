@@ -15,13 +15,13 @@ from tuner.space.analysis.busy_cores import MIN_SHARED_POINTS, idle_counts
 from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.flat_columns import PIXELS
-from tuner.space.rules.cpu.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.matrix_vector import dots_forks, is_streamed_best
 from tuner.space.rules.cpu.packed.operand_panels import MIN_ROWS, OperandPanels
 from tuner.space.rules.cpu.packed.scaled_groups import scaled_groups
 from tuner.space.rules.cpu.packed.unpacked_weights import unpacked_periods
 from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, vector_sizes
 from tuner.space.rules.cpu.step_groups import pad_steps, step_group
+from tuner.space.rules.cpu.tile_registers.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.transposed_products import TRANSPOSED, is_narrow, transpose_product
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder

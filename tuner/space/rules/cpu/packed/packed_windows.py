@@ -22,7 +22,7 @@ from tuner.space.rules.cpu.packed.packed_products import MAX_UNROLLED_GROUPS
 from tuner.space.rules.cpu.packed.window_groups import window_groups
 from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.cpu.step_groups import step_group
-from tuner.space.rules.cpu.window_tiles import window_tile_forks
+from tuner.space.rules.cpu.tile_registers.window_tiles import window_tile_forks
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest

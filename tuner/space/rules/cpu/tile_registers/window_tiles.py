@@ -19,10 +19,10 @@ from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.operand_roles import dimension
 from tuner.space.analysis.product_roles import SlidingProduct, find_window_product
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
-from tuner.space.rules.cpu.gathered_windows import gathered_forks, pixel_forks
 from tuner.space.rules.cpu.packed.packed_operands import packed_operand
 from tuner.space.rules.cpu.step_groups import inline_producer
-from tuner.space.rules.cpu.tile_product import (
+from tuner.space.rules.cpu.tile_registers.gathered_windows import gathered_forks, pixel_forks
+from tuner.space.rules.cpu.tile_registers.tile_product import (
     INNER,
     PANELS,
     ROW_BLOCK,

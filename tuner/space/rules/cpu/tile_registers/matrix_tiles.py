@@ -15,7 +15,7 @@ from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Product
 from tuner.space.rules.cpu.step_groups import pad_steps
-from tuner.space.rules.cpu.tile_product import (
+from tuner.space.rules.cpu.tile_registers.tile_product import (
     INNER,
     PANELS,
     ROW_BLOCK,

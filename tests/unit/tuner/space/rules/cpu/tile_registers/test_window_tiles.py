@@ -18,7 +18,7 @@ from compiler.ir.interpret.oracle.oracle import compare, interpret
 from compiler.target.cpu import CpuTarget
 from tests.targets import here
 from tests.unit.compiler.backends.cpu.codegen.emitters.tile_model import run_by_model
-from tests.unit.tuner.space.rules.cpu.tile_candidates import (
+from tests.unit.tuner.space.rules.cpu.tile_registers.tile_candidates import (
     CPU,
     TARGET,
     needs_tiles,

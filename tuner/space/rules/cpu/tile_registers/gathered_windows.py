@@ -8,9 +8,9 @@ from compiler.backends.cpu.codegen.emitters.matrix_tiles import ROW_BYTES
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.product_roles import Product, SlidingProduct, find_product
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
-from tuner.space.rules.cpu.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.step_groups import pad_steps
-from tuner.space.rules.cpu.tile_product import GATHERED
+from tuner.space.rules.cpu.tile_registers.matrix_tiles import tile_forks
+from tuner.space.rules.cpu.tile_registers.tile_product import GATHERED
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.matrix_products import (
     Axes,

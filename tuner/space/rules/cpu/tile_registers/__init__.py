@@ -1,0 +1,1 @@
+"""Rules for sums in the tile registers of a CPU (AMX)."""
