@@ -16,6 +16,7 @@ from compiler.bounded_cache import BoundedCache
 from compiler.calling_kernels import compile_calls
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import MachineError
+from compiler.executor.named_type import named_type
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.specialize import with_limits
 from compiler.ir.analysis.structural import structural_hash
@@ -108,7 +109,7 @@ def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
     """
     argument: object = func
     if not isinstance(argument, PrimFunc):
-        raise TypeError(f"expected a PrimFunc to lower, not a {type(argument).__name__}")
+        raise TypeError(f"expected a PrimFunc to lower, not {named_type(argument)}")
     goal = _target(target)
     return backend_of(goal).lower(with_limits(func), goal)
 
@@ -410,7 +411,7 @@ def _functions(program: PrimFunc | IRModule | Scheduled) -> tuple[PrimFunc, ...]
     func: object = program if isinstance(program, PrimFunc) else getattr(program, "func", None)
     if not isinstance(func, PrimFunc):
         raise TypeError(
-            f"expected a PrimFunc or a Schedule, not a {type(program).__name__}: "
+            f"expected a PrimFunc or a Schedule, not {named_type(program)}: "
             "lw.parse makes one of the text of a script, lw.ops.from_spec of an operator"
         )
     return (func,)

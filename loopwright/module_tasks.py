@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from compiler.executor.named_type import named_type
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import Inliner, entries
@@ -40,7 +41,7 @@ def extract_tasks(module: IRModule) -> list[ExtractedTask]:
         VerifyError: If a call is not legal.
     """
     if not isinstance(module, IRModule):
-        raise TypeError(f"expected an IRModule, not a {type(module).__name__}")
+        raise TypeError(f"expected an IRModule, not {named_type(module)}")
     inliner = Inliner(module)
     programs: dict[str, list[PrimFunc]] = defaultdict(list)
     for entry in entries(module):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType
 from typing import Any, cast, overload
 
+from compiler.executor.named_type import named_type
 from compiler.ir.core.dtypes import DTYPES, DType
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import verify_module
@@ -105,7 +106,7 @@ def ir_module(namespace: type) -> IRModule:
         VerifyError: If a call is not legal, or a called function is missing.
     """
     if not isinstance(namespace, type):
-        raise TypeError(f"expected a class of programs, got a {type(namespace).__name__}")
+        raise TypeError(f"expected a class of programs, got {named_type(namespace)}")
     module = IRModule(tuple(f for f in vars(namespace).values() if isinstance(f, PrimFunc)))
     verify_module(module)
     return module

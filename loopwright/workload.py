@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from compiler.executor.named_type import named_type
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import only_entry
 from compiler.ir.verify.verify import VerifyError
@@ -84,7 +85,7 @@ def check_is_text(workload: object) -> None:
         raise TypeError(
             "a workload is a PrimFunc, an IRModule of one function and those that it calls, a"
             " Schedule, a task of a module, the text of a script or an operator with its shape, not"
-            f" a {type(workload).__name__}"
+            f" {named_type(workload)}"
         )
 
 

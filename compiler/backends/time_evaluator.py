@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.backends.module import Module
+from compiler.executor.named_type import named_type
 from compiler.keywords import suggests_keywords
 from compiler.runtime.time_calls import MIN_SAMPLE_SECS, calls_per_sample
 from compiler.runtime.timing import Timing
@@ -24,7 +25,7 @@ def time_evaluator(
         ValueError: If `samples` is less than 1.
     """
     if not isinstance(module, Module):
-        raise TypeError(f"expected a Module, as build returns it, got a {type(module).__name__}")
+        raise TypeError(f"expected a Module, as build returns it, got {named_type(module)}")
     if samples < 1:
         raise ValueError(f"samples is {samples}: expected 1 or more")
     run = module.bind(*arrays)

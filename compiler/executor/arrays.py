@@ -9,6 +9,7 @@ import numpy as np
 
 from .dtypes import numpy_dtype
 from .error import ArgumentError
+from .named_type import named_type
 from .params import Param
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ class ArrayCheck:
         """
         if isinstance(array, np.ndarray):
             return array
-        kind = type(array).__name__
+        kind = named_type(array)
         if not hasattr(array, "__dlpack__"):
-            raise ArgumentError(f"parameter {self.name} is a {kind}: expected an array")
+            raise ArgumentError(f"parameter {self.name} is {kind}: expected an array")
         # Imported on use: most callers pass NumPy's arrays.
         from . import dlpack  # noqa: PLC0415
 
@@ -101,7 +102,7 @@ class ArrayCheck:
             raise self.strided(_copy_of(array)) from None
         except (BufferError, dlpack.DlpackError) as error:
             raise ArgumentError(
-                f"parameter {self.name} is a {kind} that cannot be used: {error}"
+                f"parameter {self.name} is {kind} that cannot be used: {error}"
             ) from error
         if not shared.flags.c_contiguous:
             raise self.strided(_copy_of(array))

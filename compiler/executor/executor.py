@@ -18,6 +18,7 @@ from .error import ArgumentError, PackageError
 from .loaded_code import LoadedCode
 from .machine import check_machine
 from .memory import address_of, aligned_empty, aligned_zeros
+from .named_type import named_type
 from .package import ALIGNMENT, OBJECT, POOL, WEIGHTS, Package
 from .params import Param
 from .pool import PROCESS_POOL
@@ -241,7 +242,7 @@ def _in_order(kind: str, expected: Sequence[Param], given: Arrays) -> list[Any]:
         return [given[name] for name in names]
     if not isinstance(given, list | tuple):
         raise ArgumentError(
-            f"the {kind}s are a {type(given).__name__}: expected a dictionary or a list of arrays"
+            f"the {kind}s are {named_type(given)}: expected a dictionary or a list of arrays"
         )
     if len(given) != len(names):
         raise ArgumentError(f"{len(given)} {kind}s: expected {len(names)}, {described}")

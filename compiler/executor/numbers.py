@@ -10,6 +10,7 @@ import numpy as np
 
 from .dtypes import numpy_dtype
 from .error import ArgumentError, ShapeError
+from .named_type import named_type
 from .params import Param
 
 _FLOATS = {"float16": "e", "float32": "f", "float64": "d"}
@@ -46,8 +47,9 @@ class NumberCheck:
         try:
             number = operator.index(value)
         except TypeError:
-            kind = type(value).__name__
-            raise ArgumentError(f"parameter {self.name} is a {kind}: expected an integer") from None
+            raise ArgumentError(
+                f"parameter {self.name} is {named_type(value)}: expected an integer"
+            ) from None
         if not self._least <= number <= self._most:
             raise ShapeError(
                 f"parameter {self.name} is {number}: expected {self._least} to {self._most}"

@@ -11,6 +11,7 @@ import numpy as np
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArgumentError, ArtifactError
 from compiler.executor.kernel import BACKEND, require_constants, wrong_number
+from compiler.executor.named_type import named_type
 from compiler.executor.params import ENTRY, Param, describe_kernel
 from compiler.executor.pool import CORES, LAUNCH
 from compiler.remote.arrays import RemoteArray
@@ -218,7 +219,7 @@ class RemoteModule:
         """Return the region of an array of this device."""
         if not isinstance(array, RemoteArray) or array.session is not self._session:
             raise ArgumentError(
-                f"parameter {param.name} is a {type(array).__name__}: expected an array of this"
+                f"parameter {param.name} is {named_type(array)}: expected an array of this"
                 " device, as remote.array(...) makes it"
             )
         if array.shape != param.shape or array.nbytes != param.size_bytes:

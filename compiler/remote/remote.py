@@ -13,6 +13,7 @@ from compiler.executor.artifact import Artifact
 from compiler.executor.cpu_flags import cpu_flags
 from compiler.executor.error import ArgumentError, ArtifactError
 from compiler.executor.machine import device_flags, linux_name
+from compiler.executor.named_type import named_type
 from compiler.remote.arrays import RemoteArray
 from compiler.remote.channel import Channel
 from compiler.remote.image import RemoteImage
@@ -115,7 +116,7 @@ class Remote:
             artifact = self._uploads[artifact]
         if not isinstance(artifact, Artifact):
             raise ArgumentError(
-                f"a {type(artifact).__name__} is no kernel for a device: expected an artifact of"
+                f"{named_type(artifact)} is no kernel for a device: expected an artifact of"
                 " lw.compile_kernel, or the name of an upload"
             )
         return RemoteModule(self, artifact, const_params)

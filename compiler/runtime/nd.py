@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compiler.executor.memory import aligned_empty
+from compiler.executor.named_type import named_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,5 +84,5 @@ def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = 
 
 def _device(device: Device | None) -> Device:
     if not (device is None or isinstance(device, Device)):
-        raise TypeError(f"expected a device such as cpu(), got a {type(device).__name__}")
+        raise TypeError(f"expected a device such as cpu(), got {named_type(device)}")
     return device or cpu()

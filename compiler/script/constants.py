@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from compiler.executor.named_type import named_type
 from compiler.ir.core.nodes import FloatImm, IntImm
 from compiler.script.context import PREFIXES
 from compiler.script.error import ScriptError
@@ -79,9 +80,10 @@ class _Inliner(ast.NodeTransformer):
             return node
         constant = self._constant(value[0], node)
         if constant is None:
-            kind = type(value[0]).__name__
             raise self._error(
-                f"{node.id} is a {kind}: expected a number, a string or a tuple of them", node
+                f"{node.id} is {named_type(value[0])}: expected a number, a string or a tuple of"
+                " them",
+                node,
             )
         return constant
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 
 from compiler.error_codes import ScriptErrorCode
+from compiler.executor.named_type import named_type
 from compiler.script.error import ScriptError
 
 # A chosen bound, far above the scripts of models: it limits the memory of Python's parser.
@@ -32,7 +33,7 @@ class Source:
 
     def __init__(self, text: str, filename: str, *, is_indented: bool = False) -> None:
         if not isinstance(text, str):
-            raise TypeError(f"expected the text of a script, got a {type(text).__name__}")
+            raise TypeError(f"expected the text of a script, got {named_type(text)}")
         text = text.removeprefix("\ufeff")  # the byte order mark that some editors write
         self._lines = re.split(r"\r\n|\r|\n", text)
         # The indentation that was removed before parsing, for columns in errors.

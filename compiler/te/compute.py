@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast, overload
 
+from compiler.executor.named_type import named_type
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
@@ -197,7 +198,7 @@ def _element(result: object, name: str) -> Value:
         result.refuse()
     if not isinstance(result, Value | Var | int | float):
         raise TypeError(
-            f"the element of {name} is a {type(result).__name__}: expected a tensor expression"
+            f"the element of {name} is {named_type(result)}: expected a tensor expression"
         )
     return as_value(result)
 

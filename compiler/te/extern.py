@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from compiler.executor.named_type import named_type
 from compiler.ir.analysis.regions import with_regions
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
@@ -66,7 +67,7 @@ def extern(  # noqa: PLR0917 - TVM's arguments
     body = fcompute([t.buffer for t in input_tensors], [t.buffer for t in definition.outputs])
     if not (isinstance(body, PrimFunc) or is_stmt(body)):
         raise TypeError(
-            f"the function that computes {name} returns a {type(body).__name__}: expected "
+            f"the function that computes {name} returns {named_type(body)}: expected "
             "statements or a PrimFunc"
         )
     definition.body = body

@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from compiler.executor.named_type import named_type
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import Buffer, IntImm
@@ -177,7 +178,7 @@ def _declared(
             _register(implementation, descriptions[part])
             return implementation.name
         case _:
-            reason = f"the {part} is a {type(implementation).__name__}: expected a call by"
+            reason = f"the {part} is {named_type(implementation)}: expected a call by"
             raise StageError(_STEP, f"{name}: {reason} te.hardware_intrin, or a program")
 
 

@@ -18,45 +18,56 @@ from loopwright.cli.shared.failure import ExitCode, explain
 from loopwright.cli.shared.output import err_console
 from loopwright.extras import MissingExtraError, load_extra
 
-_DEPLOYMENT = (
-    "api",
-    "coordinator",
-    "scheduler",
-    "worker",
-    "token",
-    "key",
-    "certificate",
-    "migrate",
-)
+_DEPLOYMENT = {
+    "api": "Run only the API and the dashboard (stateless), until interrupted.",
+    "coordinator": (
+        "Run the jobs of a database, until interrupted, on workers of this host or of a cluster."
+    ),
+    "scheduler": "Run the cluster scheduler (stateless) until interrupted.",
+    "worker": "Measure candidates for a cluster on this host, until interrupted.",
+    "token": "Create, list and revoke access tokens in the database of a service.",
+    "key": (
+        "Create a key that signs compiled kernels, if the file does not exist; print its public"
+        " key."
+    ),
+    "certificate": "Create the certificate of a cluster, if the folder has none.",
+    "migrate": "Create or upgrade the tables of a database.",
+}
 """The commands of the folder `deployment`."""
-COMMANDS = (
-    "serve",
-    "tune",
-    "best",
-    "lock",
-    "verify",
-    "prefetch",
-    "jobs",
-    "trials",
-    "workers",
-    "export",
-    "import",
-    "train",
-    "check",
-    "inspect",
-    "compile",
-    "run",
-    "profile",
-    "runner",
-    *_DEPLOYMENT,
-)
+COMMANDS = {
+    "serve": "Run the API, the coordinator and local workers until interrupted.",
+    "tune": "Search for a fast schedule; verify the output of every candidate.",
+    "best": "Show the best schedule of a workload, as a Python program.",
+    "lock": (
+        "Write the best schedules of workloads to a lock file, for `lw.kernel(..., lock=FILE)`."
+    ),
+    "verify": "Time the kernels of a lock file again, beside their recorded times.",
+    "prefetch": "Fetch the kernels of a manifest into the cache, or build those of a lock file.",
+    "jobs": "List jobs, newest first; stop, cancel, resume or extend a job.",
+    "trials": "List the trials of a job; failed ones with their error.",
+    "workers": "List the workers of a server.",
+    "export": (
+        "Write jobs with all their measurements to a file of JSON lines, for `loopwright import`."
+    ),
+    "import": "Import the records of a file: all of them, or none if a line is invalid.",
+    "train": "Train a cost model on all measurements of a database, for one kind of target.",
+    "check": "Check scripts: parse, print in each spelling and parse again, build, run, compare.",
+    "inspect": "Compile a program or a model, and show the result; no device is needed.",
+    "compile": "Compile an ONNX model to a package; with --trials, measure schedules first.",
+    "run": "Run a compiled model on .npy files, and show or write its results.",
+    "profile": "Compile a model, and show the time of each of its kernels, the slowest first.",
+    "runner": "Build loopwright-runner for a device, from its sources in C.",
+    **_DEPLOYMENT,
+}
+"""Each command with the first paragraph of its help, which the list of commands shows."""
 
 
 class Commands(TyperGroup):
     """Load and run a command; report a user error as a message and an exit code.
 
-    The function of a command is in the module of its name. The module is imported on first use:
-    listing jobs should not import a web server and a cost model.
+    The function of a command is in the module of its name. The module is imported when the command
+    runs: listing jobs should not import a web server and a cost model, and a list of the commands
+    should import none of them.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -64,25 +75,17 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by its name, or None."""
+        """Return a command without its options, for a list, or None; `resolve_command` loads it."""
         if cmd_name not in COMMANDS:
             return None
-        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        folder = "loopwright.cli.deployment" if cmd_name in _DEPLOYMENT else "loopwright.cli"
-        try:
-            module = load_extra(f"{folder}.{name}", f"loopwright {cmd_name}")
-        except MissingExtraError as error:
-            return _unavailable(cmd_name, error)
-        command = getattr(module, name)
-        if isinstance(command, typer.Typer):  # a group of commands
-            return typer.main.get_command(command)
-        return _command(cmd_name, command, help=_refilled(command.__doc__))
+        return _command(cmd_name, lambda: None, help=COMMANDS[cmd_name])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name, or suggest a similar one."""
+        """Return the command that the arguments name, loaded, or suggest a similar one."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             ctx.fail(f"No such command {args[0]!r}: {suggestion(args[0], COMMANDS)}")
-        return super().resolve_command(ctx, args)
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name else listed, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -102,6 +105,20 @@ class Commands(TyperGroup):
             raise typer.Exit(failure.exit_code) from error
 
 
+def load_command(name: str) -> Any:
+    """Import the module of a command, and return the command."""
+    module_name = f"{name}_" if keyword.iskeyword(name) else name
+    folder = "loopwright.cli.deployment" if name in _DEPLOYMENT else "loopwright.cli"
+    try:
+        module = load_extra(f"{folder}.{module_name}", f"loopwright {name}")
+    except MissingExtraError as error:
+        return _unavailable(name, error)
+    command = getattr(module, module_name)
+    if isinstance(command, typer.Typer):  # a group of commands
+        return typer.main.get_command(command)
+    return _command(name, command, help=_refilled(command.__doc__))
+
+
 def _command(name: str, function: Callable[..., None], **settings: Any) -> Any:
     alone = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
@@ -111,7 +128,7 @@ def _command(name: str, function: Callable[..., None], **settings: Any) -> Any:
 
 
 def _unavailable(name: str, error: MissingExtraError) -> Any:
-    """Return a command that only names the missing extra, so that the help lists it too."""
+    """Return a command that only names the missing extra."""
 
     def fail() -> None:
         raise error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from compiler.executor.named_type import named_type
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Graph
 from compiler.graph.read_torch import read_torch
@@ -44,8 +45,8 @@ def read_model(
         return _read_module(model, example_inputs, shapes, fixed_inputs)
     if example_inputs is not None:
         raise ModelError(
-            f"example_inputs are {_named(example_inputs)}: expected none, because the model is"
-            f" {_named(model)} and no module of PyTorch",
+            f"example_inputs are {named_type(example_inputs)}: expected none, because the model is"
+            f" {named_type(model)} and no module of PyTorch",
             advice="pass a target by its name: target=...",
         )
     if isinstance(model, Graph):
@@ -54,7 +55,7 @@ def read_model(
         return model
     if not isinstance(model, str | Path | bytes) and not hasattr(model, "SerializeToString"):
         raise ModelError(
-            f"the model is {_named(model)}: expected an ONNX model (a file, its bytes, or an"
+            f"the model is {named_type(model)}: expected an ONNX model (a file, its bytes, or an"
             " onnx.ModelProto), a graph, or a module of PyTorch",
             advice=_OF_FUNCTIONS,
         )
@@ -78,16 +79,12 @@ def _read_module(
         )
     if not isinstance(example_inputs, Sequence | Mapping) or isinstance(example_inputs, str):
         raise ModelError(
-            f"example_inputs are {_named(example_inputs)}: expected the arguments of a call of"
+            f"example_inputs are {named_type(example_inputs)}: expected the arguments of a call of"
             f" {type(module).__name__}",
             advice="pass a tuple of tensors: lw.compile(module, (x,))",
         )
     export = load_extra("loopwright.torch.export", "lw.compile of a module")
     return read_torch(export.export_module(module, example_inputs))
-
-
-def _named(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _is_operator(model: object) -> bool:

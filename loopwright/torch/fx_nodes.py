@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from compiler.executor.named_type import named_type
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import TensorType
 from compiler.graph.read_torch.call import dtype_of
@@ -136,6 +137,6 @@ class FxNodeReader:
         if isinstance(value, torch.Tensor):
             return (self.type_of(value),)
         if not isinstance(value, Sequence):
-            raise ModelError(f"the result is a {type(value).__name__}: expected tensors")
+            raise ModelError(f"the result is {named_type(value)}: expected tensors")
         used = {int(user.args[1]) for user in node.users if is_getitem(user) and user.users}
         return tuple(self.type_of(x) if k in used else None for k, x in enumerate(value))

@@ -11,6 +11,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from compiler.executor.named_type import named_type
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Operand
@@ -110,7 +111,7 @@ def _try_conversion(node: Node) -> None:
         for reference in _references(argument):
             value = sources[reference].meta.get("val")
             if not isinstance(value, torch.Tensor):
-                raise ModelError(f"{reference.name} is a {type(value).__name__}: expected a tensor")
+                raise ModelError(f"{reference.name} is {named_type(value)}: expected a tensor")
             require_cpu(reference.name, value)
             values[reference] = builder.input(reference.name, reader.type_of(value))
     convert(call, values, builder)

@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup
+from compiler.executor.named_type import named_type
 from compiler.schedule.trace.trace import Trace
 from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
 from tuner.space.analysis.operations import Operations
@@ -59,7 +60,7 @@ def read_sketch(obj: dict[str, Any]) -> Sketch:
     """
     sketch = _read(obj)
     if not isinstance(sketch, Sketch):
-        raise ValueError(f"expected a sketch, not a {type(sketch).__name__}")
+        raise ValueError(f"expected a sketch, not {named_type(sketch)}")
     return sketch
 
 

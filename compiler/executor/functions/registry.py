@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from ..error import UnknownFunctionError
+from ..named_type import named_type
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C_FUNCTION: Any = ctypes._CFuncPtr  # type: ignore[attr-defined]
@@ -106,13 +107,13 @@ def register_func(
     if callable(name):
         return register_func(name.__name__, name)
     if not isinstance(name, str):
-        raise TypeError(f"register_func takes a name, not a {type(name).__name__}")
+        raise TypeError(f"register_func takes a name, not {named_type(name)}")
     if function is None:
         return lambda decorated: register_func(
             name, decorated, num_outputs=num_outputs, override=override
         )
     if not callable(function):
-        raise TypeError(f"{name}: expected a function, not a {type(function).__name__}")
+        raise TypeError(f"{name}: expected a function, not {named_type(function)}")
     if not name or name in BUILT_IN:
         raise ValueError(f"a function can't be registered as {name!r}: the name is taken or empty")
     if name in _registered and not override:

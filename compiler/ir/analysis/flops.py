@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from compiler.executor.named_type import named_type
 from compiler.ir.analysis.products import added_product
 from compiler.ir.analysis.symbols import symbolic_problem
 from compiler.ir.arith.simplify import simplify
@@ -52,7 +53,7 @@ def flops(func: PrimFunc) -> int:
         ValueError: If a shape of the function is symbolic, or the function calls another.
     """
     if not isinstance(func, PrimFunc):
-        raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
+        raise TypeError(f"expected a PrimFunc, got {named_type(func)}")
     problem = symbolic_problem(func)
     if problem is not None:
         raise ValueError(f"{func.name}: {problem}")

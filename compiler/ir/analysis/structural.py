@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
+from compiler.executor.named_type import named_type
 from compiler.ir.analysis.symbols import OF_SYMBOLS, symbolic_vars
 from compiler.ir.core.nodes import (
     Allocate,
@@ -84,7 +85,7 @@ def structural_hash(program: PrimFunc | IRModule) -> str:
     elif isinstance(program, PrimFunc):
         encoder.func(program)
     else:
-        raise TypeError(f"expected a PrimFunc or an IRModule, got a {type(program).__name__}")
+        raise TypeError(f"expected a PrimFunc or an IRModule, got {named_type(program)}")
     if encoder.free:
         name = program.name if isinstance(program, PrimFunc) else "a module"
         raise ValueError(f"variable {encoder.free[0].name} of {name} is not defined")
@@ -102,7 +103,7 @@ def operator_hash(func: PrimFunc) -> str:
         TypeError: If the argument is not a function.
     """
     if not isinstance(func, PrimFunc):
-        raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
+        raise TypeError(f"expected a PrimFunc, got {named_type(func)}")
     encoder = _Encoder(with_numbers=False)
     encoder.func(func)
     return hashlib.sha256("\n".join(encoder.words).encode()).hexdigest()
@@ -120,7 +121,7 @@ def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
         case _ if isinstance(node, Expr):
             encoder.expr(node)
         case _:
-            raise TypeError(f"expected a PrimFunc or an IRModule, got a {type(node).__name__}")
+            raise TypeError(f"expected a PrimFunc or an IRModule, got {named_type(node)}")
     return encoder.words
 
 

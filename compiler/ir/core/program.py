@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
+from compiler.executor.named_type import named_type
 from compiler.ir.core.nodes import (
     AnnotationDict,
     Annotations,
@@ -177,8 +178,8 @@ class IRModule(_Printed):
             functions = tuple(replace(func, name=name) for name, func in functions.items())
             object.__setattr__(self, "functions", functions)
         if not isinstance(functions, tuple):
-            kind = type(functions).__name__
-            raise TypeError(f"an IRModule takes a tuple or a mapping of functions, not a {kind}")
+            kind = named_type(functions)
+            raise TypeError(f"an IRModule takes a tuple or a mapping of functions, not {kind}")
         names: set[str] = set()
         for func in functions:
             if func.name in names:

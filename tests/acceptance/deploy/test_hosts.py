@@ -14,7 +14,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from loopwright.cli.main import COMMANDS, Commands
+from loopwright.cli.main import COMMANDS, load_command
 from tests.acceptance.deploy.compose_file import ROOT, read
 
 SYSTEMD = ROOT / "deploy" / "systemd"
@@ -34,7 +34,7 @@ def check_command(words: list[str]) -> None:
     """Check that a command of `loopwright` exists, with the options that it is given."""
     name, *arguments = words
     assert name in COMMANDS
-    command: Any = Commands().get_command(None, name)
+    command: Any = load_command(name)
     known = {option for parameter in command.params for option in parameter.opts}
     assert {word for word in arguments if word.startswith("--")} <= known
 

@@ -157,7 +157,7 @@ HOSTILE: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a mask": (lambda: np.ma.masked_array(backing(16)), "is a MaskedArray"),
     "a list": (lambda: [0.0] * 16, "is a list"),
-    "an address": (lambda: backing(16).ctypes.data, "is a int"),
+    "an address": (lambda: backing(16).ctypes.data, "is an int"),
 }
 
 

@@ -240,5 +240,5 @@ def test_a_module_is_made_of_a_class() -> None:
 
 
 def test_what_is_no_text_is_not_parsed() -> None:
-    with pytest.raises(TypeError, match="expected the text of a script, got a NoneType"):
+    with pytest.raises(TypeError, match="expected the text of a script, got None"):
         parse(None)  # type: ignore[arg-type]

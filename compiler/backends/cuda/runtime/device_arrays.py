@@ -15,6 +15,7 @@ from compiler.backends.cuda.text.vectorized import GLOBAL_ALIGNMENT
 from compiler.executor import dlpack
 from compiler.executor.arrays import ArrayCheck
 from compiler.executor.error import ArgumentError
+from compiler.executor.named_type import named_type
 from compiler.executor.params import Param
 
 _ON_GPU = (2, 13)  # kDLCUDA and kDLCUDAManaged
@@ -122,7 +123,7 @@ def _exported(param: Param, array: Any, device: int, stream: Any) -> DeviceArray
         exported = dlpack.export(array, stream.ptr or 1)
     except (BufferError, dlpack.DlpackError) as error:
         raise ArgumentError(
-            f"parameter {param.name} is a {type(array).__name__} that cannot be used: {error}"
+            f"parameter {param.name} is {named_type(array)} that cannot be used: {error}"
         ) from error
     dtype = np.dtype(param.dtype)
     if exported.shape != param.shape or exported.dtype != dtype:

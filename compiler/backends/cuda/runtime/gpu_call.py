@@ -21,6 +21,7 @@ from compiler.backends.cuda.runtime.tensor_maps import encode_tensor_map
 from compiler.backends.cuda.runtime.timing_plan import at_full_clock, conditions
 from compiler.executor.arrays import ArrayCheck, check_overlaps
 from compiler.executor.error import ArgumentError
+from compiler.executor.named_type import named_type
 from compiler.runtime.sample_calls import TimedSamples
 
 # A kernel may use more dynamic shared memory only if its function is set to do so.
@@ -111,7 +112,7 @@ def _stream(stream: Any) -> Any:
         return stream
     address = getattr(stream, "cuda_stream", stream)  # PyTorch's streams have that attribute
     if not isinstance(address, int):
-        raise ArgumentError(f"stream is a {type(stream).__name__}: expected a stream of CUDA")
+        raise ArgumentError(f"stream is {named_type(stream)}: expected a stream of CUDA")
     return cupy.cuda.ExternalStream(address)
 
 

@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused_and_costs_nothing() -> None:
         for secs in (0, -1, 601, float("nan")):
             with pytest.raises(lw.ArgumentError, match=f"deadline_secs is {secs}: expected"):
                 relu(x, y, deadline_secs=secs)
-        with pytest.raises(lw.ArgumentError, match="a int is no kernel for a device"):
+        with pytest.raises(lw.ArgumentError, match="an int is no kernel for a device"):
             remote.load_module(5)  # type: ignore[arg-type]
         relu(x, y)
 

@@ -53,7 +53,7 @@ REFUSED: dict[str, tuple[te.Tensor, Callable[..., Any], str]] = {
         "gemm8x8 takes w as its w, not x",
     ),
     "an unknown intrinsic": (product(), call("gemm9x9", 0, 1, 2), 'no intrinsic "gemm9x9"'),
-    "a number": (product(), lambda ins, outs: 3, "the compute is a int: expected a call"),
+    "a number": (product(), lambda ins, outs: 3, "the compute is an int: expected a call"),
     "nothing": (product(), lambda ins, outs: (None, None, None), "expected .compute, reset"),
     "a buffer, not its storage": (
         product(),

@@ -18,7 +18,7 @@ def test_names_are_taken_once() -> None:
     remove_func("test.once")
     with pytest.raises(ValueError, match=r"can't be registered as 'blas.matmul'"):
         register_func("blas.matmul", _nothing)
-    with pytest.raises(TypeError, match="expected a function, not a int"):
+    with pytest.raises(TypeError, match="expected a function, not an int"):
         register_func("test.number", 3)  # type: ignore[call-overload]
     with pytest.raises(KeyError, match=r"no function is registered as 'test.none'"):
         remove_func("test.none")

@@ -1,0 +1,11 @@
+"""The type of a value that a user passed, in the words of a message."""
+
+from __future__ import annotations
+
+
+def named_type(value: object) -> str:
+    """Return the type with its article: `an int`, `a list`; `None` itself has no article."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
