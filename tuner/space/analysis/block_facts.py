@@ -50,7 +50,9 @@ class TensorAccess:
 
     `coefficients[d][a]` is the growth of index `d` with axis `a`. For an index that is not linear
     it is approximate, and `is_affine` is false. If the address is linear nevertheless, such as that
-    of `A[p // 7, p % 7]` in rows of 7 elements, `linear_strides` are its strides.
+    of `A[p // 7, p % 7]` in rows of 7 elements, `linear_strides` are its strides. If an index grows
+    with a quotient, such as that of `A[c // 24 * 24 + k]`, `divisors[d][a]` is its divisor, and 1
+    elsewhere: the 24 channels of a group read the same elements.
     """
 
     buffer: str
@@ -59,6 +61,7 @@ class TensorAccess:
     coefficients: tuple[tuple[int, ...], ...]
     is_affine: bool
     linear_strides: tuple[int, ...] | None = None
+    divisors: tuple[tuple[int, ...], ...] | None = None
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
@@ -171,7 +174,11 @@ class BlockFacts:
                 shape[span] = [prod(shape[span])]
             coefficients = tuple((*row[:first], *row[last:]) for row in rows)
             return replace(
-                access, shape=tuple(shape), coefficients=coefficients, linear_strides=None
+                access,
+                shape=tuple(shape),
+                coefficients=coefficients,
+                linear_strides=None,
+                divisors=None,
             )
 
         extent = prod(axis.extent for axis in self.axes[first : last + 1])
@@ -198,6 +205,7 @@ class BlockFacts:
                 shape=(prod(access.shape),),
                 coefficients=(strides,),
                 linear_strides=None,
+                divisors=None,
             )
 
         points = prod(self.axes[index].extent for index in spatial)
@@ -316,24 +324,41 @@ def _facts(site: BlockPosition) -> BlockFacts | None:
 
 def _access(buffer: Buffer, indices: tuple[Expr, ...], ranges: Mapping[Var, int]) -> TensorAccess:
     rows: list[tuple[int, ...]] = []
+    divisors: list[tuple[int, ...]] = []
     is_affine = True
     for index in indices:
         row = dict.fromkeys(ranges, 0)
+        divided = dict.fromkeys(ranges, 1)
         for atom, coefficient in affine(index).terms:
             if isinstance(atom, Var):
                 row[atom] = row.get(atom, 0) + coefficient
                 continue
             is_affine = False
+            match atom:
+                case BinOp("//", Var() as dividend, IntImm(divisor)) if not row.get(dividend):
+                    divided[dividend] = divisor
+                case _:
+                    pass
             for node in walk(atom):
                 if isinstance(node, Var) and node in row:
                     row[node] = row[node] or coefficient
         rows.append(tuple(row[v] for v in ranges))
+        divisors.append(tuple(divided[v] for v in ranges))
     # A buffer without dimensions is one with a single element.
     shape = static_shape(buffer) or (1,)
     rows = rows or [(0,) * len(ranges)]
     linear = None if is_affine else _linear_strides(shape, indices, ranges)
     item_bytes = size_bytes(buffer.dtype)
-    return TensorAccess(buffer.name, shape, item_bytes, tuple(rows), is_affine, linear)
+    has_quotients = any(divisor > 1 for row in divisors for divisor in row)
+    return TensorAccess(
+        buffer.name,
+        shape,
+        item_bytes,
+        tuple(rows),
+        is_affine,
+        linear,
+        tuple(divisors) if has_quotients else None,
+    )
 
 
 def _linear_strides(

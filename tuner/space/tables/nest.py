@@ -128,16 +128,17 @@ class NestTables:
     def spans(self) -> list[list[Floats]]:
         """By access and dimension: the extent, by level, of the box touched by one run."""
         return [
-            [self._span(row, size) for row, size in zip(a.coefficients, a.shape, strict=True)]
-            for a in self.nest.accesses
+            [self._span(access, dim) for dim in range(len(access.shape))]
+            for access in self.nest.accesses
         ]
 
-    def _span(self, row: tuple[int, ...], size: int) -> Floats:
+    def _span(self, access: TensorAccess, dim: int) -> Floats:
         span = np.ones_like(self.trips[:NUM_LEVELS])
-        for axis, coefficient in enumerate(row):
+        for axis, coefficient in enumerate(access.coefficients[dim]):
             if coefficient:
-                span = span + abs(coefficient) * (self.tiles[:, axis] - 1)
-        return np.minimum(span, size)
+                divisor = access.divisors[dim][axis] if access.divisors else 1
+                span = span + abs(coefficient) * (np.ceil(self.tiles[:, axis] / divisor) - 1)
+        return np.minimum(span, access.shape[dim])
 
     @cached_property
     def elements(self) -> Floats:

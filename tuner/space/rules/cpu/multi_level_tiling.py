@@ -118,9 +118,28 @@ def _tile(draft: SketchBuilder, facts: BlockFacts, epilogue: BlockRV | None) -> 
     outer = draft.parallelize(levels[0])
     draft.tilings.append(Tiling(facts.name, outer - 1, outer + len(levels[1])))
     draft.nests.append(
-        TiledNest(facts, tuple(tiled.columns), tuple(tiled.remainder_levels), vector)
+        TiledNest(
+            facts,
+            tuple(tiled.columns),
+            tuple(tiled.remainder_levels),
+            vector,
+            fills_rows=epilogue is not None and _reads_copies(draft, facts),
+        )
     )
     draft.scheduled.add(facts.name)
+
+
+def _reads_copies(draft: SketchBuilder, facts: BlockFacts) -> bool:
+    """Return whether all rows that a tile reads are in arrays that the program allocates.
+
+    Then rows of a tile may end in a whole vector: see `compiler/passes/cpu/fill_vectors.py`.
+    """
+    axis = facts.vector_axis
+    if axis is None:
+        return False
+    params = {buffer.name for buffer in draft.func.buffers}
+    rows = [read for read in facts.reads if read.strides[axis]]
+    return all(row.strides[axis] == 1 and row.buffer not in params for row in rows)
 
 
 def _split_axes(draft: SketchBuilder, facts: BlockFacts) -> _TiledLoops:

@@ -141,3 +141,32 @@ def test_windows_over_rows_of_any_length(
         sch.vectorize(loop)
     sch.decompose_reduction(sch.get_block("B"), step)
     check_against_evaluation(sch.func)
+
+
+def in_groups(columns: int, images: int) -> PrimFunc:
+    """Return sums of two neighbours in each row of a padded image, a row of sums at a time."""
+    A = te.placeholder((images, columns), "float32", name="A")
+    P = te.compute((images, columns + 1), lambda i, j: A[i, te.min(j, columns - 1)] * 2, name="P")
+    r = te.reduce_axis((0, 2), name="r")
+    B = te.compute((images, columns), lambda i, j: te.sum(P[i, j + r], axis=r), name="B")
+    sch = Schedule(te.create_prim_func([A, B]))
+    block = sch.get_block("B")
+    local = sch.cache_write(block, 0, "local")
+    i, j, step = sch.get_loops(block)
+    sch.reorder(i, step, j)
+    sch.reverse_compute_at(local, i)
+    sch.vectorize(j)
+    sch.decompose_reduction(block, step)
+    return sch.func
+
+
+@pytest.mark.parametrize(
+    ("columns", "images", "expected"),
+    [(14, 9, 16), (14, 1000, 16), (28, 1000, 32), (5, 3000, 5)],  # rows of 6 would be 9 elements
+)
+def test_small_rows_of_sums_may_read_the_rows_of_a_large_buffer(
+    columns: int, images: int, expected: int
+) -> None:
+    func = in_groups(columns, images)
+    assert min(lanes(func, "B_local")) == expected
+    check_against_evaluation(func)

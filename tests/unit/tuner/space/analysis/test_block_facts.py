@@ -93,3 +93,13 @@ def test_an_address_may_be_linear_although_its_indices_are_not() -> None:
     assert not copy_of(7).is_affine
     assert copy_of(7).reads[0].strides == (49, 1)
     assert copy_of(8).reads[0].linear_strides is None
+
+
+def test_channels_of_a_group_read_the_same_elements() -> None:
+    facts = facts_of(ops.conv2d(1, 12, 9, 9, 24, 3, groups=3), "conv2d_nchw")
+    image = next(read for read in facts.reads if not read.is_affine)
+    assert image.divisors is not None
+    channel, dim = 1, 1
+    assert image.divisors[dim][channel] == 8  # output channel c reads the images of group c // 8
+    assert image.coefficients[dim][channel] == 4
+    assert sum(divisor > 1 for row in image.divisors for divisor in row) == 1

@@ -127,3 +127,16 @@ def test_dimensions_of_full_extent_run_on_in_memory() -> None:
     tables = TiledNest(facts, ((None,) * 7,) * 7, whole, None).tables(np.empty((1, 0), np.int64))
     weights = next(i for i, a in enumerate(tables.nest.accesses) if a.buffer == "W")
     assert tables.footprints[weights, 4, 0] == 8 * 3 * 3 * 4
+
+
+@pytest.mark.parametrize(("tile", "images"), [(1, 1), (8, 1), (12, 2), (24, 3)])
+def test_tiles_within_a_group_touch_the_image_of_one(tile: int, images: int) -> None:
+    """24 channels in three groups, each of four images."""
+    facts = facts_of(ops.conv2d(1, 12, 7, 7, 24, 1, groups=3), "conv2d_nchw")
+    columns: list[list[int | None]] = [[None] * 7 for _ in facts.axes]
+    columns[1][0], columns[1][6] = 0, 1
+    nest = TiledNest(facts, tuple(map(tuple, columns)), (0,) * len(facts.axes), None)
+    tables = nest.tables(np.array([[24 // tile, tile]]))
+    index = next(i for i, access in enumerate(nest.accesses) if access.divisors)
+    dim = 1
+    assert tables.spans[index][dim][6, 0] == 1 + 4 * (images - 1)

@@ -7,11 +7,13 @@ import pytest
 
 from compiler import ops
 from compiler.ir.core.visit import walk
+from compiler.target.cpu import CpuTarget
 from tests.targets import here
 from tests.unit.tuner.candidates import check_candidates
 from tests.unit.tuner.space.spaces import names, space_of
 from tuner.space.analysis.block_facts import sites
 from tuner.space.generate import design_space
+from tuner.space.tables.register_tile import RegisterTile
 from tuner.task import Task
 
 PACKED = ["packed", "packed_right", "packed_whole", "packed_right_whole"]
@@ -51,3 +53,22 @@ def test_the_vectorized_loop_is_contiguous_in_the_output() -> None:
         assert innermost.kind == "vectorized"
         assert innermost.var in set(walk(update.realize.iter_values[3]))
         assert innermost.var not in set(walk(update.realize.iter_values[1]))
+
+
+@pytest.mark.parametrize(("padding", "fills"), [(1, {"cached"}), (0, set())])
+def test_rows_of_a_cached_tile_are_filled_if_the_image_is_a_copy(
+    padding: int, fills: set[str]
+) -> None:
+    """Rows of 14 are whole vectors of 16 where the sums and the padded image may be longer."""
+    spec = f"conv2d:1,96,{16 - 2 * padding},{16 - 2 * padding},96,3,1,{padding},groups=4"
+    target = CpuTarget("cpu -mcpu=znver5 -num-cores=1")
+    filled = set()
+    for sketch in design_space(Task(ops.from_spec(spec), target)).sketches:
+        values = sketch.values(sketch.draw(200, np.random.default_rng(0)))
+        for nest in sketch.nests:
+            tile = RegisterTile(nest.tables(values), target)
+            rows = nest.tables(values).vector_length == 14
+            if nest.facts.is_reduction and "blocked" not in sketch.name and rows.any():
+                assert set(tile.vectors[rows]) == ({1.0} if nest.fills_rows else {3.0})
+                filled |= {sketch.name.split("/")[0]} if nest.fills_rows else set()
+    assert filled == fills
