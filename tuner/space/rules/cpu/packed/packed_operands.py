@@ -18,17 +18,38 @@ def packed_operand(
 
     Return None for a parameter without a new layout.
     """
-    schedule = draft.schedule
-    maker = _maker(draft, name, read)
     if layout is None:
-        return maker
-    if maker is None:
-        copy = draft.copy_input(schedule.get_block(name), read.buffer)
-        maker = draft.block_name(copy)
-    handle = schedule.get_block(maker)
-    schedule.transform_layout(handle, ("write", 0), layout)
-    schedule.transform_block_layout(handle, layout)
+        return _maker(draft, name, read)
+    maker = _maker_or_copy(draft, name, read)
+    handle = draft.schedule.get_block(maker)
+    draft.schedule.transform_layout(handle, ("write", 0), layout)
+    draft.schedule.transform_block_layout(handle, layout)
     return maker
+
+
+def lengthen_operand(
+    draft: SketchBuilder, name: str, read: TensorAccess, dim: int, extra: int
+) -> None:
+    """Let a dimension of a read of a block end in so many more elements, which are zeros.
+
+    It becomes two dimensions, the first of a single element.
+    """
+    size = read.shape[dim] + extra
+
+    def layout(*i: te.Value) -> tuple[te.Value, ...]:
+        return (*i[:dim], i[dim] // size, i[dim] % size, *i[dim + 1 :])
+
+    handle = draft.schedule.get_block(_maker_or_copy(draft, name, read))
+    draft.schedule.transform_layout(handle, ("write", 0), layout, pad_value=0)
+
+
+def _maker_or_copy(draft: SketchBuilder, name: str, read: TensorAccess) -> str:
+    """Return the block that produces an operand for this block alone, or copies it."""
+    maker = _maker(draft, name, read)
+    if maker is not None:
+        return maker
+    copy = draft.copy_input(draft.schedule.get_block(name), read.buffer)
+    return draft.block_name(copy)
 
 
 def _maker(draft: SketchBuilder, name: str, read: TensorAccess) -> str | None:

@@ -26,9 +26,12 @@ PADDED = {
     "quantized_conv2d:1,3,12,10,16,7,2,3,bias=true": 8,
     "quantized_conv2d:1,3,9,10,32,3,2,1,layout=NHWC,zero_point=-5:int8": 12,
     "quantized_conv2d:2,1,8,8,16,7,2,3,input_zero_point=3": 8,
+    # These images end with their last windows.
+    "quantized_conv2d:1,3,9,9,16,3,1,1,input_zero_point=7": 4,
+    "quantized_conv2d:1,3,11,9,16,3,2,0,layout=NHWC": 12,
+    "quantized_conv2d:2,3,9,11,16,3,2,0": 4,
 }
 NOT_PADDED = {
-    "the image ends with its last window": "quantized_conv2d:1,3,9,9,16,3,1,1",
     "channels have groups": "quantized_conv2d:1,8,9,10,16,3,2,1,layout=NHWC",
     "floats": "conv2d:1,3,12,10,16,7,2,3",
 }
