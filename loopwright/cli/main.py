@@ -168,7 +168,11 @@ app = typer.Typer(
     cls=Commands,
     help="Find fast schedules for tensor programs, verify them, and store them.",
     context_settings={"token_normalize_func": _current_option},
-    epilog="Exit codes: 0 success, 1 no result, 2 usage error, 3 server unreachable.",
+    epilog=(
+        "Exit codes: 0 success, 1 no result, 2 usage error, 3 server unreachable.\n\n"
+        "Tuning without a server, models, and the parts of a service need more packages: "
+        + escape("pip install 'loopwright[server]'.")
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
