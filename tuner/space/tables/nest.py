@@ -60,8 +60,8 @@ class TiledNest:
         tensor_tile: What one instruction of tensor cores computes: loops of these extents are at
             the innermost level of each axis.
         dot: The unrolled steps of a sum that a CPU multiplies and adds at once.
-        fills_rows: Whether the end of a row of a tile is one vector, which the compiler fills
-            because it computes with small buffers alone (`compiler/passes/cpu/fill_vectors.py`).
+        fills_rows: Whether the end of a whole row of a tile is one vector, which the compiler fills
+            because the program allocates all arrays (`compiler/passes/cpu/fill_vectors.py`).
     """
 
     facts: BlockFacts

@@ -7,7 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from compiler.target.cpu import CpuTarget
-from tuner.space.tables.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, NestTables
+from tuner.space.tables.nest import (
+    REGISTER_LEVEL,
+    SPATIAL_LEVELS,
+    UNROLLED_LEVEL,
+    Floats,
+    NestTables,
+)
 
 TILE_STEPS = 2.0
 """Steps that one instruction for tiles does: 16 cycles, in which a core starts two multiply-adds
@@ -32,8 +38,17 @@ class RegisterTile:
         """The number of vector operations for a row."""
         length = self._tables.vector_length.astype(np.int64)
         whole, rest = length // self.lanes, length % self.lanes
-        parts = np.minimum(rest, 1) if self._tables.nest.fills_rows else np.bitwise_count(rest)
+        parts = np.where(self._is_filled, np.minimum(rest, 1), np.bitwise_count(rest))
         return (whole + parts).astype(np.float64)
+
+    @property
+    def _is_filled(self) -> Floats | bool:
+        """Whether rows end in a whole vector: of a part of a row, the next part begins there."""
+        nest = self._tables.nest
+        if not nest.fills_rows or nest.vector_axis is None:
+            return False
+        is_whole: Floats = self._tables.extents[SPATIAL_LEVELS[2], nest.vector_axis] == 1
+        return is_whole
 
     @property
     def efficiency(self) -> Floats:

@@ -66,9 +66,23 @@ def test_rows_of_a_cached_tile_are_filled_if_the_image_is_a_copy(
     for sketch in design_space(Task(ops.from_spec(spec), target)).sketches:
         values = sketch.values(sketch.draw(200, np.random.default_rng(0)))
         for nest in sketch.nests:
-            tile = RegisterTile(nest.tables(values), target)
+            vectors = RegisterTile(nest.tables(values), target).vectors
             rows = nest.tables(values).vector_length == 14
             if nest.facts.is_reduction and "blocked" not in sketch.name and rows.any():
-                assert set(tile.vectors[rows]) == ({1.0} if nest.fills_rows else {3.0})
+                assert set(vectors[rows]) == ({1.0} if nest.fills_rows else {3.0})
                 filled |= {sketch.name.split("/")[0]} if nest.fills_rows else set()
     assert filled == fills
+
+
+def test_parts_of_a_row_are_not_filled() -> None:
+    """Rows of 28 as two tiles, or as one of two parts whose sums lie side by side."""
+    target = CpuTarget("cpu -mcpu=znver5 -num-cores=1")
+    task = Task(ops.conv2d(1, 96, 28, 28, 96, 3, padding=1, groups=4), target)
+    sketch = next(s for s in design_space(task).sketches if s.name.startswith("cached"))
+    values = sketch.values(sketch.draw(2000, np.random.default_rng(0)))
+    tables = sketch.nests[0].tables(values)
+    of_14 = tables.vector_length == 14
+    is_whole = tables.extents[3, 3] == 1
+    vectors = RegisterTile(tables, target).vectors
+    assert set(vectors[of_14 & is_whole]) == {1.0}
+    assert set(vectors[of_14 & ~is_whole]) == {3.0}
