@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from compiler.target.cpu import CpuTarget
 from tuner.space.tables.nest import (
@@ -42,12 +43,14 @@ class RegisterTile:
         return (whole + parts).astype(np.float64)
 
     @property
-    def _is_filled(self) -> Floats | bool:
+    def _is_filled(self) -> npt.NDArray[np.bool_] | bool:
         """Whether rows end in a whole vector: of a part of a row, the next part begins there."""
         nest = self._tables.nest
         if not nest.fills_rows or nest.vector_axis is None:
             return False
-        is_whole: Floats = self._tables.extents[SPATIAL_LEVELS[2], nest.vector_axis] == 1
+        is_whole: npt.NDArray[np.bool_] = (
+            self._tables.extents[SPATIAL_LEVELS[2], nest.vector_axis] == 1
+        )
         return is_whole
 
     @property

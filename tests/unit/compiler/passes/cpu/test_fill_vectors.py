@@ -46,6 +46,33 @@ def in_rows(
     return sch.func
 
 
+def sums_of_windows(
+    rows: int, columns: int, window: int, dtype: DType, *, is_large: bool
+) -> PrimFunc:
+    """Return sums of neighbours in the rows of an array `P`, row by row.
+
+    Args:
+        is_large: Whether `P` is computed as a whole before, not with each row.
+    """
+    A = te.placeholder((rows, columns + window - 1), dtype, name="A")
+    P = te.compute((rows, columns + window - 1), lambda i, j: A[i, j] + 1, name="P")
+    r = te.reduce_axis((0, window), name="r")
+    B = te.compute((rows, columns), lambda i, j: te.sum(P[i, j + r], axis=r), name="B")
+    sch = Schedule(te.create_prim_func([A, B]))
+    block = sch.get_block("B")
+    local = sch.cache_write(block, 0, "local")
+    i, j, step = sch.get_loops(block)
+    sch.reorder(i, step, j)
+    sch.reverse_compute_at(local, i)
+    if not is_large:
+        sch.compute_at(sch.get_block("P"), i)
+    sch.unroll(step)
+    for loop in (j, sch.get_loops(local)[-1]):
+        sch.vectorize(loop)
+    sch.decompose_reduction(sch.get_block("B"), step)
+    return sch.func
+
+
 def lanes(func: PrimFunc, name: str, version: int = 4) -> list[int]:
     """Return the extents of the vectorized loops over stores to a buffer."""
     return [
@@ -125,39 +152,7 @@ def test_large_buffers_keep_their_rows() -> None:
 def test_windows_over_rows_of_any_length(
     rows: int, columns: int, window: int, dtype: DType
 ) -> None:
-    A = te.placeholder((rows, columns + window - 1), dtype, name="A")
-    P = te.compute((rows, columns + window - 1), lambda i, j: A[i, j] + 1, name="P")
-    r = te.reduce_axis((0, window), name="r")
-    B = te.compute((rows, columns), lambda i, j: te.sum(P[i, j + r], axis=r), name="B")
-    sch = Schedule(te.create_prim_func([A, B]))
-    block = sch.get_block("B")
-    local = sch.cache_write(block, 0, "local")
-    i, j, step = sch.get_loops(block)
-    sch.reorder(i, step, j)
-    sch.reverse_compute_at(local, i)
-    sch.compute_at(sch.get_block("P"), i)
-    sch.unroll(step)
-    for loop in (j, sch.get_loops(local)[-1]):
-        sch.vectorize(loop)
-    sch.decompose_reduction(sch.get_block("B"), step)
-    check_against_evaluation(sch.func)
-
-
-def in_groups(columns: int, images: int) -> PrimFunc:
-    """Return sums of two neighbours in each row of a padded image, a row of sums at a time."""
-    A = te.placeholder((images, columns), "float32", name="A")
-    P = te.compute((images, columns + 1), lambda i, j: A[i, te.min(j, columns - 1)] * 2, name="P")
-    r = te.reduce_axis((0, 2), name="r")
-    B = te.compute((images, columns), lambda i, j: te.sum(P[i, j + r], axis=r), name="B")
-    sch = Schedule(te.create_prim_func([A, B]))
-    block = sch.get_block("B")
-    local = sch.cache_write(block, 0, "local")
-    i, j, step = sch.get_loops(block)
-    sch.reorder(i, step, j)
-    sch.reverse_compute_at(local, i)
-    sch.vectorize(j)
-    sch.decompose_reduction(block, step)
-    return sch.func
+    check_against_evaluation(sums_of_windows(rows, columns, window, dtype, is_large=False))
 
 
 @pytest.mark.parametrize(
@@ -167,6 +162,6 @@ def in_groups(columns: int, images: int) -> PrimFunc:
 def test_small_rows_of_sums_may_read_the_rows_of_a_large_buffer(
     columns: int, images: int, expected: int
 ) -> None:
-    func = in_groups(columns, images)
+    func = sums_of_windows(images, columns, 2, "float32", is_large=True)
     assert min(lanes(func, "B_local")) == expected
     check_against_evaluation(func)
