@@ -4,20 +4,21 @@ All accesses are under the same loops. For accesses in different loops or thread
 without blocks, see `compiler.ir.analysis.dependence`.
 
 Example, with `j` below 8 and `i` moving: `A[i * 8 + j]` and `A[i * 8 + 3]` are disjoint in
-different iterations of `i`. This is not so of `A[i * 8 + j]` and `A[i * 8 + 9]`.
+different iterations of `i`. This is not so of `A[i * 8 + j]` and `A[i * 8 + 9]`. With `k` below 4,
+`A[f // 3 * 32 + k * 8 + f % 3]` differs at each `f`, whose digits are around that of `k`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.iter_map import Extents, Guards, variables
-from compiler.ir.core.nodes import Expr, Var
+from compiler.ir.core.nodes import Var
 
 _NOTHING: Guards = {}
 
@@ -31,9 +32,8 @@ def separates_iterations(
 ) -> bool:
     """Return whether accesses under different values of some variables are disjoint.
 
-    Every access has, in some of its dimensions, an index with one common part in the variables. The
-    rest of the index is too fine or too coarse to overlap with it. Together the common parts
-    determine the variables.
+    An index is a sum of digits: parts so far apart that equal indices have equal digits. Digits in
+    the variables alone, which are common to all accesses, determine the variables together.
 
     Args:
         accesses: The indices of each access to one buffer.
@@ -52,51 +52,61 @@ def common_parts(
     standing: AbstractSet[Var],
     extents: Extents,
 ) -> list[Affine]:
-    """Return the common parts of all accesses in some variables, by which they can be separated."""
-    parts = (
-        _common_part(dimension, moving, standing, extents)
+    """Return the common digits of all accesses in some variables, by which they are separated."""
+    return [
+        digit[0]
         for dimension in zip(*accesses, strict=True)
+        for digit in _digits(_without_fixed(dimension, moving, standing, extents), extents)
+        if digit[0].terms and _is_common(digit, moving)
+    ]
+
+
+def _without_fixed(
+    forms: Sequence[Affine], moving: AbstractSet[Var], standing: AbstractSet[Var], extents: Extents
+) -> list[Affine]:
+    """Return forms without what is the same in all, or zero; none if they differ in the former."""
+    fixed = [_select(form, lambda v: v <= standing) for form in forms]
+    if any((f - fixed[0]).terms for f in fixed):
+        return []
+    zeros = {var for var, extent in extents.items() if extent == 1} - moving
+    forms = [form - f for form, f in zip(forms, fixed, strict=True)]
+    return [form - _select(form, lambda v: v <= zeros) for form in forms]
+
+
+def _digits(forms: Sequence[Affine], extents: Extents) -> Iterator[list[Affine]]:
+    """Yield the digits of indices of one dimension, the coarsest first, each with all its forms.
+
+    The multiples of a number are a digit if the rest of each form lies within less than the number:
+    two forms that are equal then have equal multiples, and equal rests.
+    """
+    if not forms:
+        return
+    for scale in sorted({abs(c) for form in forms for _, c in form.terms}, reverse=True):
+        digit = [_at_least(form, scale) for form in forms]
+        rests = [form - d for form, d in zip(forms, digit, strict=True)]
+        width = _width(rests, extents)
+        if width is not None and width < math.gcd(*(c for d in digit for _, c in d.terms)):
+            yield digit
+            forms = rests
+    yield list(forms)
+
+
+def _at_least(form: Affine, scale: int) -> Affine:
+    """Return the terms of a form whose scale is at least the given one."""
+    return Affine(tuple((atom, c) for atom, c in form.terms if abs(c) >= scale), 0, form.dtype)
+
+
+def _is_common(digit: Sequence[Affine], moving: AbstractSet[Var]) -> bool:
+    """Return whether a digit has one form, all of whose terms have some of the variables."""
+    differences = [form - digit[0] for form in digit]
+    return all(variables(atom) & moving for atom, _ in digit[0].terms) and not any(
+        difference.terms or difference.const for difference in differences
     )
-    return [part for part in parts if part is not None]
-
-
-def _common_part(
-    forms: Sequence[Affine], moving: AbstractSet[Var], outer: AbstractSet[Var], extents: Extents
-) -> Affine | None:
-    """Return the common part of all forms in `moving`, if it determines their values; else None."""
-    parts = [_select(form, lambda v: bool(v & moving)) for form in forms]
-    fixed = [_select(form, lambda v: v <= outer) for form in forms]
-    part = parts[0]
-    interval = affine_bounds(part, extents)
-    if not part.terms:
-        return None
-    if any((p - part).terms for p in parts) or any((f - fixed[0]).terms for f in fixed):
-        return None
-
-    remainders = [form - p - f for form, p, f in zip(forms, parts, fixed, strict=True)]
-    greatest = max(abs(scale) for _, scale in part.terms)
-    terms = [term for remainder in remainders for term in remainder.terms]
-    coarse = [abs(c) for a, c in terms if abs(c) > greatest and not _is_zero(a, extents)]
-    width = _width([_fine(remainder, greatest) for remainder in remainders], extents)
-    if width is None or width >= math.gcd(*(scale for _, scale in part.terms)):
-        return None
-    if coarse and (interval is None or interval[1] - interval[0] + width >= math.gcd(*coarse)):
-        return None
-    return part
-
-
-def _is_zero(atom: Expr, extents: Extents) -> bool:
-    """Return whether an atom is the variable of a loop of one iteration."""
-    return isinstance(atom, Var) and extents.get(atom) == 1
 
 
 def _select(form: Affine, is_selected: Callable[[AbstractSet[Var]], bool]) -> Affine:
     selected = tuple((atom, scale) for atom, scale in form.terms if is_selected(variables(atom)))
     return Affine(selected, 0, form.dtype)
-
-
-def _fine(form: Affine, greatest: int) -> Affine:
-    return Affine(tuple((a, c) for a, c in form.terms if abs(c) <= greatest), form.const)
 
 
 def _width(forms: Sequence[Affine], extents: Extents) -> int | None:
