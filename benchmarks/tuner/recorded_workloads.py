@@ -145,14 +145,14 @@ RECORDINGS: tuple[Recording, ...] = (
     ),
     # Deep sets, of which a long search sees no end.
     *(
-        Recording(spec.partition(":")[0], spec, 2000, 2000)
+        Recording(spec.partition(":")[0], spec, 2000, 2000, "znver5")
         for spec in (
             "matmul:512,512,512",
-            "conv2d:1,64,28,28,64,3,1,1",
+            "conv2d:1,48,28,28,96,3,1,1",
             "dense:32,768,768,constant=W",
-            "depthwise_conv2d:1,64,56,56,3,1,1",
+            "depthwise_conv2d:1,72,56,56,3,1,1",
             "conv2d:1,128,14,14,128,1,1,0",
-            "attention:1,2,197,197,64",
+            "attention:1,3,144,144,64",
             "matmul:128,768,256:bfloat16",
             "batch_matmul:8,128,128,64",
             "conv1d:1,64,512,64,3,1,1",

@@ -63,6 +63,14 @@ class CostModel(Protocol):
         """
         ...
 
+    @property
+    def job_share(self) -> float:
+        """Return the share of the samples in a score, from 0 to 1.
+
+        The rest is that of what the model started from; it is 1 for one that started from nothing.
+        """
+        ...
+
     def update(self, samples: Samples) -> None:
         """Add samples; training may be delayed until the next prediction."""
         ...

@@ -72,6 +72,14 @@ class XGBoostModel:
             self._trust = trust(score(self._base, rows), run_secs)
         return self._trust
 
+    @property
+    def job_share(self) -> float:
+        """Return the share of the job's samples in a score; the rest is that of the start."""
+        if not (self._base or SEARCH_SPACES.find(self._kind).estimates_secs):
+            return 1.0
+        num = self._num_samples()
+        return num / (num + BASE_SAMPLES * self.trust)
+
     def update(self, samples: Samples) -> None:
         """Add samples; the next prediction trains on all of them."""
         self._check_columns(samples.features)
@@ -89,8 +97,7 @@ class XGBoostModel:
         prior = self._prior(features)
         if prior is None:
             return scores
-        share = self._job_share()
-        return share * scores + (1 - share) * prior
+        return self.job_share * scores + (1 - self.job_share) * prior
 
     def _prior(self, features: FeatureMatrix) -> Scores | None:
         """Return the scores of the analytic estimate, if there is no base to start from."""
@@ -115,11 +122,6 @@ class XGBoostModel:
             raise CostModelError("the cost model is not trained: there is nothing to store")
         return stored_model.encode(members, self._kind)
 
-    def _job_share(self) -> float:
-        """Return the weight of the samples of the job; the rest is that of the start."""
-        num = self._num_samples()
-        return num / (num + BASE_SAMPLES * self.trust)
-
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)
 
@@ -132,7 +134,7 @@ class XGBoostModel:
         num = self._num_samples()
         if self._is_stale and num >= MIN_SAMPLES:
             job_members = boost(self._samples, self._seed, JOB)
-            share = self._job_share()
+            share = self.job_share
             self._members = blend(self._base, job_members, share) if self._base else job_members
             self._is_stale = False
         return self._members

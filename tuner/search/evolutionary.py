@@ -7,12 +7,14 @@ measurement, the roofline estimate ranks them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
 import numpy as np
 
 from tuner.cost_model.cost_model import Scores
+from tuner.search.local import random_steps
 from tuner.search.pool import Pool
 from tuner.search.random import draw_points
 from tuner.search.search_state import SearchState
@@ -34,6 +36,15 @@ REFUTED_RANDOM_SHARE = 1 / 2
 """The same once measurements refute the model that the search started from: what it chose teaches
 little, so the search explores again (`docs/search.md` has the measured effect).
 """
+STEP_SHARE = 1 / 2
+"""Share of proposals that are steps of one knob from the best points, whatever the model expects of
+them; less, as far as the model knows other jobs. A model of the job alone expects little of what it
+has not seen, and a search that followed it stayed in the first good region (`docs/search.md`).
+"""
+CENTERS = 4
+"""Points around which steps are taken, the best most often. Chosen: the fastest of a long search
+are alike.
+"""
 OPTIMISM = 0.5
 """Weight of the uncertainty in a score: exploration against trust in the model (an upper confidence
 bound; Srinivas et al., ICML 2010). Chosen, not measured.
@@ -53,16 +64,19 @@ class Evolutionary:
         self._pools: list[Pool] = []
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
-        """Return the most promising points, then some by the estimate, then some random ones."""
+        """Return the most promising points, then some by the estimate, steps, and random ones."""
         if not self._pools:
             self._pools = [Pool(state, i, rng) for i in range(len(state.space.sketches))]
         for pool in self._pools:
             pool.grow(state, rng)
-        num_random = round(num * _random_share(state))
+        num_random = _whole(num * _random_share(state), rng)
         num_hedged = int(num * HEDGED_SHARE) if _is_unconfirmed(state) else 0
-        chosen = self._promising(num - num_random - num_hedged, state)
+        num_steps = _whole(num * STEP_SHARE * state.job_share, rng) if state.has_model else 0
+        num_steps = min(num_steps, num - num_random - num_hedged)
+        chosen = self._promising(num - num_random - num_hedged - num_steps, state)
         if num_hedged:
             chosen += self._by_estimate(num_hedged, state, set(chosen))
+        chosen += _steps(num_steps, state, state.seen | set(chosen), rng)
         return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
     def _promising(self, num: int, state: SearchState) -> list[Point]:
@@ -83,6 +97,26 @@ class Evolutionary:
             lists.append(spread_out(fresh, num))
         turns = [ranking[turn] for turn in range(num) for ranking in lists if turn < len(ranking)]
         return turns[:num]
+
+
+def _steps(
+    num: int, state: SearchState, taken: AbstractSet[Point], rng: np.random.Generator
+) -> list[Point]:
+    """Return new points that differ in one knob from the best measured ones."""
+    if not (num and (centers := state.ranked()[:CENTERS])):
+        return []
+    steps = [random_steps(state, center, rng) for center in centers]
+    chosen: list[Point] = []
+    for rank in rng.exponential(CENTERS / 2, num).astype(int):
+        beside = steps[min(rank, len(steps) - 1)]
+        fresh = (point for point in beside if point not in taken and point not in chosen)
+        chosen += itertools.islice(fresh, 1)
+    return chosen
+
+
+def _whole(share: float, rng: np.random.Generator) -> int:
+    """Return a whole number with this mean: a share of a small round is not lost."""
+    return int(share + rng.random())
 
 
 def _prospects(pool: Pool, state: SearchState) -> Scores:

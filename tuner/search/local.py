@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from tuner.search.random import draw_points
-from tuner.search.search_state import SearchState, points_of
+from tuner.search.search_state import SearchState, points_of, rows_of
 from tuner.search.variation import one_apart
 from tuner.space.design_space import Point, distinct
 
@@ -46,13 +46,20 @@ def points_beside(state: SearchState, center: Point, rng: np.random.Generator) -
 
     Without a model they come in a random order, in which each knob has its turn.
     """
+    points = random_steps(state, center, rng)
+    if not state.has_model or not points:
+        return points
+    width = len(center.choices)
+    expected = state.expected(state.space.features(center.sketch, rows_of(points, width)))
+    return [points[index] for index in np.argsort(-expected, kind="stable")]
+
+
+def random_steps(state: SearchState, center: Point, rng: np.random.Generator) -> list[Point]:
+    """Return the legal points that differ from one in a single knob; each knob has its turn."""
     sketch = state.space.sketches[center.sketch]
     row = np.array(center.choices, np.int64)
     rows = distinct(state.space.keep(center.sketch, one_apart(sketch, row)))
-    if not state.has_model or not len(rows):
-        return _by_turns(points_of(center.sketch, rows[rng.permutation(len(rows))]), center)
-    expected = state.expected(state.space.features(center.sketch, rows))
-    return points_of(center.sketch, rows[np.argsort(-expected, kind="stable")])
+    return _by_turns(points_of(center.sketch, rows[rng.permutation(len(rows))]), center)
 
 
 def _by_turns(points: list[Point], center: Point) -> list[Point]:

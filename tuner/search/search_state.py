@@ -45,6 +45,11 @@ class SearchState:
         return 1.0 if self._model is None else self._model.trust
 
     @property
+    def job_share(self) -> float:
+        """Return the share of the measurements in what the model expects, 0 to 1."""
+        return 0.0 if self._model is None else self._model.job_share
+
+    @property
     def compares_sketches(self) -> bool:
         """Return whether `expected` compares candidates of different sketches."""
         is_estimated = self._model is not None and self.space.search_space.estimates_secs

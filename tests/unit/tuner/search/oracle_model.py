@@ -16,7 +16,8 @@ COLUMN = FEATURE_NAMES.index("cycles.total")
 class Oracle:
     """A cost model that knows the answer: a feature; and keeps what it was told."""
 
-    def __init__(self, column: int = COLUMN) -> None:
+    def __init__(self, column: int = COLUMN, job_share: float = 0.0) -> None:
+        self.job_share = job_share
         self.told: list[Samples] = []
         self._column = column
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from compiler import ops
-from tests.contracts.search_strategy import (
-    measured,
-)
+from tests.contracts.search_strategy import TARGET, measured
 from tests.unit.tuner.search.oracle_model import COLUMN, Oracle, searcher
 from tests.unit.tuner.space.gpu_sketches import product_sketch
 from tests.unit.tuner.space.gpu_spaces import H200
+from tuner.candidate import Candidate
 from tuner.cost_model.xgboost_model import XGBoostModel
+from tuner.search.evolutionary import CENTERS
 from tuner.space.design_space import SketchSpace
+from tuner.space.features.features import FEATURE_NAMES
+from tuner.space.generate import design_space
+from tuner.task import Task
 
 
 def test_a_share_of_the_proposals_stays_random(space: SketchSpace) -> None:
@@ -22,6 +27,38 @@ def test_a_share_of_the_proposals_stays_random(space: SketchSpace) -> None:
     scores = [p.predicted or 0.0 for p in search.ask(16)]
     chosen, drawn = scores[:15], scores[15]
     assert min(chosen) > drawn
+
+
+def test_small_rounds_have_random_proposals_too() -> None:
+    search = searcher(design_space(Task(ops.matmul(1024, 1024, 1024), TARGET)), Oracle(COLUMN))
+    search.tell(measured(search.ask(16)))
+    rounds = [[p.predicted or 0.0 for p in search.ask(4)] for _ in range(65)]
+    # What the model chooses is no worse than what it chooses next; four are expected.
+    drawn = sum(now[-1] < min(later[:-1]) for now, later in itertools.pairwise(rounds))
+    assert 2 <= drawn <= 32
+
+
+def test_a_model_of_the_job_alone_takes_steps_from_the_best(space: SketchSpace) -> None:
+    """The model may be blind to what is faster beside the best: it orders by another feature."""
+    other = (COLUMN + 20) % len(FEATURE_NAMES)
+    near = {}
+    for job_share in (0.0, 1.0):
+        search = searcher(space, Oracle(other, job_share))
+        trials = measured(search.ask(16))
+        search.tell(trials)
+        best = [t.candidate for t in sorted(trials, key=lambda trial: trial.best_secs)[:CENTERS]]
+        near[job_share] = sum(
+            any(_is_one_step(space, p.candidate, center) for center in best) for p in search.ask(16)
+        )
+    assert near[1.0] >= 8 > 2 * near[0.0]
+
+
+def _is_one_step(space: SketchSpace, one: Candidate, other: Candidate) -> bool:
+    points = [space.point(one), space.point(other)]
+    assert points[0] is not None
+    assert points[1] is not None
+    pairs = zip(points[0].choices, points[1].choices, strict=False)
+    return points[0].sketch == points[1].sketch and sum(a != b for a, b in pairs) == 1
 
 
 def test_proposals_climb_what_the_model_predicts(space: SketchSpace) -> None:
