@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tuner.search.local import points_beside
 from tuner.search.random import draw_points
 from tuner.search.search_state import SearchState
+from tuner.search.steps import points_beside
 from tuner.space.design_space import Point
 
 HOT = 0.5

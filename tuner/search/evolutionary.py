@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from tuner.cost_model.cost_model import Scores
-from tuner.search.local import random_steps
 from tuner.search.pool import Pool
 from tuner.search.random import draw_points
 from tuner.search.search_state import SearchState
+from tuner.search.steps import random_steps
 from tuner.space.design_space import Point
 
 RANDOM_SHARE = 1 / 16

@@ -11,6 +11,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.cpu.cache_sets import fits_sets
+from tuner.space.rules.cpu.constant_rows import constant_row_forks
 from tuner.space.rules.cpu.packed.packed_operands import packed_operand
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
 from tuner.space.rules.epilogue import elementwise_consumer
@@ -120,6 +121,8 @@ class MatrixVector:
                 continue  # the program has other schedules
             if _has_alternatives(facts, stream, dots):
                 others.append(draft)
+            if stream is None:
+                others += constant_row_forks(draft)
             draft = fork
         return [draft, *others]
 

@@ -10,7 +10,7 @@ from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.rules.cpu.chains.constant_rows import constant_row_forks
+from tuner.space.rules.cpu.constant_rows import constant_row_forks
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
 from tuner.space.rules.row_chain import RowChain, find_row_chain
 from tuner.space.rules.sketch_builder import SketchBuilder

@@ -6,6 +6,7 @@ times larger in memory.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from compiler.ir.analysis.constant_params import constant_params
@@ -64,17 +65,21 @@ def pack_constant_sources(draft: SketchBuilder, unpacking: BlockRV, dim: int, ti
     are_constant = all(b in constants and across in load.indices for b, load in loads.items())
     if not are_constant or not is_unpacked(store):
         return False
-    copy_in_panels(draft, unpacking, loads.values(), across, tile)
+    copy_in_panels(draft, unpacking, loads.values(), [(across, tile)])
     return True
 
 
 def copy_in_panels(
-    draft: SketchBuilder, block: BlockRV, loads: Iterable[Load], across: Expr, tile: ExprRV
+    draft: SketchBuilder,
+    block: BlockRV,
+    loads: Iterable[Load],
+    tile: Sequence[tuple[Expr, ExprRV | int]],
 ) -> None:
-    """Copy the buffers of loads into panels of so many elements along one index of each."""
+    """Copy the buffers of loads into panels, of so many elements along some indices of each."""
     for load in loads:
+        sizes = [(load.indices.index(index), size) for index, size in tile]
         copy = draft.copy_input(block, load.buffer.name)
-        draft.schedule.annotate(copy, KEY, [0, load.indices.index(across), tile])
+        draft.schedule.annotate(copy, KEY, [0, *itertools.chain.from_iterable(sizes)])
         draft.scheduled.add(draft.block_name(copy))
 
 

@@ -26,6 +26,9 @@ ROWS = [
     "dense_int4:1,128,96,32,zero_point=True,constant=W+scale+zero_point:bfloat16",
     "dense_int8:1,250,96,32,constant=W+scale",
     "dense_int8:1,120,96,constant=W+scale:bfloat16",
+    "quantized_dense:1,250,96,constant=W+scale",
+    "quantized_dense:1,128,96,reduce_range=True,constant=W+scale",
+    "quantized_dense:1,120,98,constant=W+scale",  # groups of four do not divide the sum
 ]
 OTHERS = [
     "dense_int4:1,128,96,32,constant=W",  # the scales may change
@@ -65,12 +68,32 @@ def test_other_programs_have_no_panels(spec: str) -> None:
     assert schedules(ops.from_spec(spec), here()) == []
 
 
-@pytest.mark.parametrize("cpu", ["znver3", "znver4", "neoverse-n1"])
-def test_columns_are_summed_in_vectors_without_adding_lanes(cpu: str) -> None:
+def assembly(spec: str, cpu: str) -> str:
+    """Return the instructions of the first candidate with panels."""
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
-    func = ops.from_spec("dense_int4:1,128,96,32,constant=W+scale")
+    func = ops.from_spec(spec)
     schedule = schedules(func, target)[0]
     source = backend_of(target).emit_with_constants(schedule.func, constant_params(func), target)
-    text = disassemble(source.kernel.text, target)
+    return disassemble(source.kernel.text, target)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "options", "instruction"),
+    [
+        ("znver5", "", r"vpdpbusd\s.*%zmm"),
+        ("alderlake", "", r"vpdpbusd\s.*%ymm"),
+        ("znver3", "reduce_range=True,", r"vpmaddubsw\s.*%ymm"),
+        ("neoverse-n1", "", r"\b[us]dot\b"),
+    ],
+)
+def test_bytes_are_multiplied_in_groups_of_four(cpu: str, options: str, instruction: str) -> None:
+    text = assembly(f"quantized_dense:1,128,96,{options}constant=W+scale", cpu)
+    assert re.search(instruction, text), text
+    assert not re.search(r"\b(vpmulld|mla)\b", text), text
+
+
+@pytest.mark.parametrize("cpu", ["znver3", "znver4", "neoverse-n1"])
+def test_columns_are_summed_in_vectors_without_adding_lanes(cpu: str) -> None:
+    text = assembly("dense_int4:1,128,96,32,constant=W+scale", cpu)
     assert re.search(r"\b(vfmadd|fmla)", text), text
     assert not re.search(r"\b(vextract\w+|vhaddps|faddp)\b", text), text

@@ -1,11 +1,15 @@
 """Products of a row and constant weights in few bits, several columns at once.
 
 The weights of a column are contiguous along the sum, so they are read in lanes of partial sums. If
-they are constant, those of neighbouring columns can lie side by side, in panels that are made once.
+they are constant, those of neighbouring columns can lie side by side, in panels that are made once,
+and in groups of steps if the CPU has dot products of the types.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.core.nodes import Block, Load, Store, Var
 from compiler.ir.core.visit import walk
@@ -13,6 +17,7 @@ from compiler.schedule.error import ScheduleError
 from tuner.space.analysis.block_facts import BlockFacts, sites
 from tuner.space.rules.cpu.packed.unpacked_weights import copy_in_panels
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
+from tuner.space.rules.cpu.step_groups import step_group
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 
@@ -23,37 +28,58 @@ weights of 4 bits in groups of 32 took 714, 762, 833 and 932 us on a Zen 4, and 
 _OUTER, _TILE = 0, 6
 
 
+@dataclass(frozen=True, slots=True)
+class _RowProduct:
+    """A sum over weights: its block, the axis of its columns, its steps, and the weights."""
+
+    block: Block
+    facts: BlockFacts
+    row: int
+    loads: list[Load]
+
+    @property
+    def across(self) -> Var:
+        """The variable of the columns."""
+        return self.block.iter_vars[self.row].var
+
+    @property
+    def steps(self) -> list[int]:
+        """The axes of the sum."""
+        return [index for index, axis in enumerate(self.facts.axes) if axis.is_reduction]
+
+
 def constant_row_forks(draft: SketchBuilder) -> list[SketchBuilder]:
     """Return a draft that sums columns in vectors, if the program has one such product.
 
     for j, k in ...:                 W' = W in panels of 64 columns  # once
-        C[j] += A[k] * W[j, k]  ->   for j0, k in ...:  # j0 parallel
-                                         for j1 in ...:  # vectorized
-                                             C[j] += A[k] * W'[j0, k, j1]
+        C[j] += A[k] * W[j, k]  ->   for j0, k0 in ...:  # j0 parallel
+                                         for k1, j1 in ...:  # unrolled: a group; vectorized
+                                             C[j] += A[k] * W'[j0, k0, j1, k1]
     """
     blocks = {site.block.name: site.block for site in sites(draft.schedule.func)}
-    rows = {name: _row(facts) for name, facts in draft.block_facts().items()}
     products = [
-        (name, row, across, loads)
-        for name, row in rows.items()
-        if row is not None
-        and (loads := _constants(draft, blocks[name], across := blocks[name].iter_vars[row].var))
+        product
+        for name, facts in draft.block_facts().items()
+        if (product := _row_product(draft, blocks[name], facts)) is not None
     ]
     if len(products) != 1:
         return []
     fork = draft.fork("panels")
     try:
-        _schedule(fork, *products[0])
+        _schedule(fork, products[0])
     except ScheduleError:
         return []  # the program has other schedules
     return [fork]
 
 
-def _row(facts: BlockFacts) -> int | None:
-    """Return the only long spatial axis of a block whose sums are taken in lanes."""
+def _row_product(draft: SketchBuilder, block: Block, facts: BlockFacts) -> _RowProduct | None:
+    """Return a sum in lanes of one long row, whose weights are constants."""
     long = [i for i, a in enumerate(facts.axes) if not a.is_reduction and a.extent > 1]
     has_bytes = any(read.item_bytes == 1 for read in facts.reads)
-    return long[0] if len(long) == 1 and facts.lane_axis is not None and has_bytes else None
+    if len(long) != 1 or facts.lane_axis is None or not has_bytes:
+        return None
+    loads = _constants(draft, block, block.iter_vars[long[0]].var)
+    return _RowProduct(block, facts, long[0], loads) if loads else None
 
 
 def _constants(draft: SketchBuilder, block: Block, across: Var) -> list[Load]:
@@ -69,17 +95,35 @@ def _constants(draft: SketchBuilder, block: Block, across: Var) -> list[Load]:
     return list({node.buffer: node for node in loads}.values()) if is_suitable else []
 
 
-def _schedule(draft: SketchBuilder, name: str, row: int, across: Var, loads: list[Load]) -> None:
-    schedule, facts = draft.schedule, draft.block_facts()[name]
+def _dot_group(draft: SketchBuilder, product: _RowProduct) -> DotGroup:
+    """Return the steps that the CPU multiplies and adds at once, if panels can hold groups."""
+    facts, loads, step = product.facts, product.loads, product.steps[-1]
+    is_plain = len(loads) == 1 and product.block.iter_vars[step].var in loads[0].indices
+    if not (is_plain and facts.is_multiply_add and len(facts.reads) == 2):
+        return DotGroup()
+    left, right = sorted(facts.reads, key=lambda read: read.buffer == loads[0].buffer.name)
+    dot = step_group(draft, facts, left, right)
+    return dot if facts.axes[step].extent % dot.size == 0 else DotGroup()
+
+
+def _schedule(draft: SketchBuilder, product: _RowProduct) -> None:
+    schedule, facts, row = draft.schedule, product.facts, product.row
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
-    extent = facts.axes[row].extent
+    name, extent = facts.name, facts.axes[row].extent
     size, column = draft.cut(extent, padded_sizes(extent, [lanes * n for n in VECTORS]))
-    copy_in_panels(draft, schedule.get_block(name), loads, across, size)
+    dot, step = _dot_group(draft, product), product.block.iter_vars[product.steps[-1]].var
+    groups = [(step, dot.size)] if dot.size > 1 else []
+    copy_in_panels(
+        draft, schedule.get_block(name), product.loads, [(product.across, size), *groups]
+    )
     consumer = elementwise_consumer(draft, facts)
     loops = draft.loops(name)
     outer, inner = schedule.split(loops[row], [None, size])
-    steps = [loop for loop, axis in zip(loops, facts.axes, strict=True) if axis.is_reduction]
+    steps = [loops[axis] for axis in product.steps]
     units = [loop for loop in loops if loop not in (loops[row], *steps)]
+    if groups:
+        steps[-1:] = schedule.split(steps[-1], [None, dot.size])
+        schedule.unroll(steps[-1])
     schedule.reorder(*units, outer, *steps, inner)
     if consumer is not None:
         reader = schedule.get_block(consumer)
@@ -90,7 +134,8 @@ def _schedule(draft: SketchBuilder, name: str, row: int, across: Var, loads: lis
     draft.parallelize([*units, outer])
     init = schedule.decompose_reduction(schedule.get_block(name), steps[0])
     schedule.vectorize(draft.loops(init)[-1])
-    names = {load.buffer.name for load in loads}
+    names = {load.buffer.name for load in product.loads}
     packed = [index for index, read in enumerate(facts.reads, 1) if read.buffer in names]
-    draft.note(facts, {row: {_OUTER: column, _TILE: column + 1}}, {}, row, packed=packed)
+    levels = {row: {_OUTER: column, _TILE: column + 1}}
+    draft.note(facts, levels, {}, row, packed=packed, dot=dot)
     draft.scheduled |= {name, draft.block_name(init)}
