@@ -267,6 +267,15 @@ RECORDINGS: tuple[Recording, ...] = (
             "dense:1,2048,1000",
             "batch_matmul:12,77,77,64",
             "matmul:512,64,64",
+            # One row by constant weights in few bits, in lanes or in panels.
+            "quantized_dense:1,1000,1024,constant=W+scale",
+            "quantized_dense:1,3072,2048,bias=True,constant=W+scale+bias",
+            "quantized_dense:1,1024,1024,reduce_range=True,constant=W+scale",
+            "quantized_dense:1,4096,1536,bias=True,reduce_range=True,constant=W+scale+bias",
+            "dense_int4:1,2048,4096,constant=W+scale",
+            "dense_int4:1,8192,4096,constant=W+scale",
+            "dense_int4:1,1024,2048,128,constant=W+scale",
+            "dense_int8:1,4096,2048,constant=W+scale",
         )
     ),
 )
