@@ -69,7 +69,7 @@ class Evolutionary:
             self._pools = [Pool(state, i, rng) for i in range(len(state.space.sketches))]
         for pool in self._pools:
             pool.grow(state, rng)
-        num_random = _whole(num * _random_share(state), rng)
+        num_random = _num_random(num, state, rng)
         num_hedged = int(num * HEDGED_SHARE) if _is_unconfirmed(state) else 0
         num_steps = _whole(num * STEP_SHARE * state.job_share, rng) if state.has_model else 0
         num_steps = min(num_steps, num - num_random - num_hedged)
@@ -128,10 +128,11 @@ def _is_unconfirmed(state: SearchState) -> bool:
     return state.has_model and not state.secs
 
 
-def _random_share(state: SearchState) -> float:
+def _num_random(num: int, state: SearchState, rng: np.random.Generator) -> int:
     if not (state.has_model and state.secs):
-        return FIRST_RANDOM_SHARE
-    return RANDOM_SHARE + (REFUTED_RANDOM_SHARE - RANDOM_SHARE) * (1 - state.trust)
+        return int(num * FIRST_RANDOM_SHARE)  # none of one: that is to be the best guess
+    share = RANDOM_SHARE + (REFUTED_RANDOM_SHARE - RANDOM_SHARE) * (1 - state.trust)
+    return _whole(num * share, rng)
 
 
 def spread_out(ranked: list[Point], num: int) -> list[Point]:

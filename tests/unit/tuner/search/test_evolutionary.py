@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
 from compiler import ops
 from tests.contracts.search_strategy import TARGET, measured
@@ -12,12 +13,18 @@ from tests.unit.tuner.search.oracle_model import COLUMN, Oracle, searcher
 from tests.unit.tuner.space.gpu_sketches import product_sketch
 from tests.unit.tuner.space.gpu_spaces import H200
 from tuner.candidate import Candidate
+from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.search.evolutionary import CENTERS
 from tuner.space.design_space import SketchSpace
 from tuner.space.features.features import FEATURE_NAMES
 from tuner.space.generate import design_space
 from tuner.task import Task
+
+
+@pytest.fixture
+def large() -> SketchSpace:
+    return design_space(Task(ops.matmul(1024, 1024, 1024), TARGET))
 
 
 def test_a_share_of_the_proposals_stays_random(space: SketchSpace) -> None:
@@ -29,8 +36,8 @@ def test_a_share_of_the_proposals_stays_random(space: SketchSpace) -> None:
     assert min(chosen) > drawn
 
 
-def test_small_rounds_have_random_proposals_too() -> None:
-    search = searcher(design_space(Task(ops.matmul(1024, 1024, 1024), TARGET)), Oracle(COLUMN))
+def test_small_rounds_have_random_proposals_too(large: SketchSpace) -> None:
+    search = searcher(large, Oracle(COLUMN))
     search.tell(measured(search.ask(16)))
     rounds = [[p.predicted or 0.0 for p in search.ask(4)] for _ in range(65)]
     # What the model chooses is no worse than what it chooses next; four are expected.
@@ -38,17 +45,29 @@ def test_small_rounds_have_random_proposals_too() -> None:
     assert 2 <= drawn <= 32
 
 
-def test_a_model_of_the_job_alone_takes_steps_from_the_best(space: SketchSpace) -> None:
+def test_single_proposals_before_a_measurement_are_never_random(large: SketchSpace) -> None:
+    model = Oracle(COLUMN)
+    model.told.append(
+        Samples("another", np.empty((0, len(FEATURE_NAMES)), np.float32), np.empty(0))
+    )
+    search = searcher(large, model)
+    scores = [p.predicted or 0.0 for _ in range(24) for p in search.ask(1)]
+    rng = np.random.default_rng(1)
+    drawn = [large.features(i, large.draw(i, 300, rng)) for i in range(len(large.sketches))]
+    assert min(scores) >= np.quantile(np.vstack(drawn)[:, COLUMN], 0.9)
+
+
+def test_a_model_of_the_job_alone_takes_steps_from_the_best(large: SketchSpace) -> None:
     """The model may be blind to what is faster beside the best: it orders by another feature."""
     other = (COLUMN + 20) % len(FEATURE_NAMES)
     near = {}
     for job_share in (0.0, 1.0):
-        search = searcher(space, Oracle(other, job_share))
+        search = searcher(large, Oracle(other, job_share))
         trials = measured(search.ask(16))
         search.tell(trials)
         best = [t.candidate for t in sorted(trials, key=lambda trial: trial.best_secs)[:CENTERS]]
         near[job_share] = sum(
-            any(_is_one_step(space, p.candidate, center) for center in best) for p in search.ask(16)
+            any(_is_one_step(large, p.candidate, center) for center in best) for p in search.ask(16)
         )
     assert near[1.0] >= 8 > 2 * near[0.0]
 
