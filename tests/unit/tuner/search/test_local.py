@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tests.contracts.proposer import new_state
-from tuner.search.local import FIRST_RANDOM, Local, points_beside
+from tuner.search.local import FIRST_RANDOM, Local
 from tuner.search.random import draw_points
+from tuner.search.steps import points_beside
 
 
 def test_points_beside_differ_in_one_knob_and_each_knob_has_its_turn() -> None:
