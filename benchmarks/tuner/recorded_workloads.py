@@ -267,6 +267,14 @@ RECORDINGS: tuple[Recording, ...] = (
             "dense:1,2048,1000",
             "batch_matmul:12,77,77,64",
             "matmul:512,64,64",
+            # Small results of long sums, and few channels of bytes.
+            "matmul:8,16,4096",
+            "matmul:12,8,6000",
+            "matmul:200,8,1000",
+            "argmax:300,500,axis=1",
+            "dense:12,1024,1024,constant=W:bfloat16",
+            "quantized_conv2d:1,64,28,28,24,1,1,0,constant=W+scale",
+            "quantized_conv2d:1,144,28,28,32,1,1,0,constant=W+scale",
             # One row by constant weights in few bits, in lanes or in panels.
             "quantized_dense:1,1000,1024,constant=W+scale",
             "quantized_dense:1,3072,2048,bias=True,constant=W+scale+bias",
