@@ -61,7 +61,7 @@ FAMILIES = {
     " depthwise_conv2d quantized_conv2d",
     "pools": "max_pool2d avg_pool2d",
     "attention": "attention grouped_query_attention",
-    "rows": "softmax layer_norm row_sum log_softmax rms_norm group_norm sum transpose",
+    "rows": "softmax layer_norm argmax row_sum log_softmax rms_norm group_norm sum transpose",
 }
 PARTS = ("drawn", "kept")
 """Parts of a set: a uniform sample of all candidates, and those that pass the static filter."""

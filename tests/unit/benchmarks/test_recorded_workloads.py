@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.tuner.model_quality import FAMILIES
 from benchmarks.tuner.recorded_workloads import BY_NAME, RECORDINGS, Recording
 from compiler.ops.spec import parse_spec
 from tuner.replay.packaged import FOLDER
@@ -18,6 +19,12 @@ def test_names_are_unique_and_operators_exist() -> None:
     assert len(BY_NAME) == len(RECORDINGS)
     for recording in RECORDINGS:
         assert parse_spec(recording.spec).name == recording.operator
+
+
+def test_each_recorded_operator_is_of_one_family() -> None:
+    members = " ".join(FAMILIES.values()).split()
+    assert sorted(set(members)) == sorted(members)
+    assert {recording.operator for recording in RECORDINGS} <= set(members)
 
 
 def test_each_packaged_set_can_be_recorded_again() -> None:
