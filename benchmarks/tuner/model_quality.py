@@ -98,11 +98,14 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
     args, _ = parser.parse_known_args()
     sets = _sets()
+    every = all_splits(sets)
     chosen = [
         split
-        for split in all_splits(sets)
+        for split in every
         if args.split is None or any(text in split.name for text in args.split)
     ]
+    if not chosen:
+        parser.error(f"no split is called {args.split}: {', '.join(s.name for s in every)}")
     metrics: list[Metric] = []
     # Forked processes have the sets already.
     with ProcessPoolExecutor(args.jobs, get_context("fork")) as pool:

@@ -7,6 +7,7 @@ and in groups of steps if the CPU has dot products of the types.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup
@@ -48,19 +49,21 @@ class _RowProduct:
         return [index for index, axis in enumerate(self.facts.axes) if axis.is_reduction]
 
 
-def constant_row_forks(draft: SketchBuilder) -> list[SketchBuilder]:
-    """Return a draft that sums columns in vectors, if the program has one such product.
+def constant_row_forks(
+    draft: SketchBuilder, blocks: Mapping[str, BlockFacts]
+) -> list[SketchBuilder]:
+    """Return a draft that sums columns in vectors, if one of the blocks is such a product.
 
     for j, k in ...:                 W' = W in panels of 64 columns  # once
         C[j] += A[k] * W[j, k]  ->   for j0, k0 in ...:  # j0 parallel
                                          for k1, j1 in ...:  # unrolled: a group; vectorized
                                              C[j] += A[k] * W'[j0, k0, j1, k1]
     """
-    blocks = {site.block.name: site.block for site in sites(draft.schedule.func)}
     products = [
         product
-        for name, facts in draft.block_facts().items()
-        if (product := _row_product(draft, blocks[name], facts)) is not None
+        for site in sites(draft.schedule.func)
+        if (facts := blocks.get(site.block.name)) is not None
+        and (product := _row_product(draft, site.block, facts)) is not None
     ]
     if len(products) != 1:
         return []

@@ -122,7 +122,8 @@ class MatrixVector:
             if _has_alternatives(facts, stream, dots):
                 others.append(draft)
             if stream is None:
-                others += constant_row_forks(draft)
+                for panels in constant_row_forks(draft, {name: facts}):
+                    others += self.apply(panels)
             draft = fork
         return [draft, *others]
 

@@ -72,7 +72,8 @@ class RowChains:
             _RowScheduler(fork, chain).run()
         except ScheduleError:
             return [draft]
-        return [fork, *_read_ahead(draft, chain), *constant_row_forks(draft)]
+        panels = constant_row_forks(draft, draft.block_facts())
+        return [fork, *_read_ahead(draft, chain), *panels]
 
 
 def _read_ahead(draft: SketchBuilder, chain: RowChain) -> list[SketchBuilder]:

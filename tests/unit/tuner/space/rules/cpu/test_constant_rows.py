@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from compiler import ops
+from compiler import ops, te
 from compiler.backends.backend import backend_of
 from compiler.backends.cpu.codegen.machine_code import disassemble
 from compiler.driver import build
+from compiler.ir.analysis.constant_params import KEY as CONSTANTS
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import poisoned
@@ -66,6 +68,29 @@ def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
 @pytest.mark.parametrize("spec", OTHERS)
 def test_other_programs_have_no_panels(spec: str) -> None:
     assert schedules(ops.from_spec(spec), here()) == []
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_another_product_of_the_program_is_read_in_rows_all_the_same(is_first: bool) -> None:
+    row, weights = te.placeholder((1, 96), "uint8", "A"), te.placeholder((128, 96), "int8", "W")
+    other, matrix = te.placeholder((1, 128), name="B"), te.placeholder((96, 128), name="V")
+    steps, columns = te.reduce_axis((0, 96), "k"), te.reduce_axis((0, 128), "l")
+    bytes_product = te.compute(
+        (1, 128),
+        lambda i, j: te.sum(
+            row[i, steps].astype("int32") * weights[j, steps].astype("int32"), axis=steps
+        ),
+        name="C",
+    )
+    float_product = te.compute(
+        (1, 96), lambda i, j: te.sum(other[i, columns] * matrix[j, columns], axis=columns), name="D"
+    )
+    outputs = [bytes_product, float_product] if is_first else [float_product, bytes_product]
+    func = te.create_prim_func([row, weights, other, matrix, *outputs])
+    func = replace(func, attrs=(*func.attrs, (CONSTANTS, (1,))))
+    target = CpuTarget("cpu -mcpu=znver5 -num-cores=1")
+    names = [sketch.name for sketch in design_space(Task(func, target)).sketches]
+    assert names == ["dots/dots", "panels/dots" if is_first else "dots/panels"]
 
 
 def assembly(spec: str, cpu: str) -> str:
