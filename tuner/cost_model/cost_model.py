@@ -90,6 +90,6 @@ class CostModel(Protocol):
         """
         ...
 
-    def to_bytes(self) -> bytes:
-        """Return the trained model, without its samples, for another process to load."""
+    def to_bytes(self) -> bytes | None:
+        """Return what was trained on the samples, for another process to load; None for nothing."""
         ...

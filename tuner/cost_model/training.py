@@ -15,7 +15,7 @@ import numpy as np
 from compiler.ir.analysis.structural import operator_hash
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.cost_model import stored_model
-from tuner.cost_model.boosting import boost
+from tuner.cost_model.boosting import boost, without_statistics
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.cost_model.quality import Quality, held_out, mean_quality
 from tuner.space.generate import design_space
@@ -128,8 +128,9 @@ def train(
     on_progress(
         f"training on {sum(len(s.run_secs) for s in [*samples, *extra_samples])} measurements"
     )
+    members = without_statistics(boost([*samples, *extra_samples], seed))
     return Trained(
-        model=stored_model.encode(boost([*samples, *extra_samples], seed), kind),
+        model=stored_model.encode(members, kind),
         num_tasks=len(samples),
         num_samples=sum(len(s.run_secs) for s in samples),
         num_skipped=num_skipped,

@@ -54,6 +54,7 @@ class XGBoostModel:
         self._kind = kind
         self._samples: list[Samples] = []
         self._base = [] if base is None else stored_model.decode(base, kind)
+        self._own: list[Member] = []  # boosted from the samples
         self._members: list[Member] = self._base
         self._is_stale = False
         self._trust: float | None = 1.0
@@ -111,16 +112,13 @@ class XGBoostModel:
         members = self._asked(features)
         return spread(members, features) if members else np.zeros(len(features))
 
-    def to_bytes(self) -> bytes:
-        """Return the trained model, without its samples, as `XGBoostModel(base=...)` reads it.
+    def to_bytes(self) -> bytes | None:
+        """Return the model of the samples alone, as `XGBoostModel(base=...)` reads it.
 
-        Raises:
-            CostModelError: If the model is not trained.
+        The base is stored by itself, and is larger than what one job learns.
         """
-        members = self._trained()
-        if not members:
-            raise CostModelError("the cost model is not trained: there is nothing to store")
-        return stored_model.encode(members, self._kind)
+        self._trained()
+        return stored_model.encode(self._own, self._kind) if self._own else None
 
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)
@@ -133,9 +131,9 @@ class XGBoostModel:
     def _trained(self) -> list[Member]:
         num = self._num_samples()
         if self._is_stale and num >= MIN_SAMPLES:
-            job_members = boost(self._samples, self._seed, JOB)
+            self._own = boost(self._samples, self._seed, JOB)
             share = self.job_share
-            self._members = blend(self._base, job_members, share) if self._base else job_members
+            self._members = blend(self._base, self._own, share) if self._base else self._own
             self._is_stale = False
         return self._members
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from tuner.cost_model import stored_format, stored_model
-from tuner.cost_model.boosting import SETTINGS, boost
+from tuner.cost_model.boosting import SETTINGS, boost, without_statistics
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.replay import packaged
 from tuner.space.registry import SEARCH_SPACES
@@ -83,7 +83,7 @@ def write_packaged() -> BaseModel:
 
 
 def _trained(samples: Sequence[Samples], fingerprint: str) -> BaseModel:
-    model = stored_model.encode(boost(samples, SEED), KIND)
+    model = stored_model.encode(without_statistics(boost(samples, SEED)), KIND)
     return BaseModel(model, len(samples), sum(len(s.run_secs) for s in samples), fingerprint)
 
 

@@ -130,8 +130,8 @@ class SearchState:
         return np.zeros(len(matrix)) if self._model is None else self._model.uncertainty(matrix)
 
     def learned(self) -> bytes | None:
-        """Return the model as stored bytes; None without a trained one."""
-        return self._model.to_bytes() if self._model is not None and self.has_model else None
+        """Return what the model learned of the job, as stored bytes; None if it learned nothing."""
+        return None if self._model is None else self._model.to_bytes()
 
 
 def points_of(sketch: int, rows: Ints) -> list[Point]:

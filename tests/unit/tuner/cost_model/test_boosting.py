@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import lzma
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.unit.tuner.cost_model.synthetic import synthetic
-from tuner.cost_model.boosting import JOB, STORE, blend, boost, ranks_of, score
+from tuner.cost_model import stored_model
+from tuner.cost_model.boosting import (
+    JOB,
+    STORE,
+    blend,
+    boost,
+    ranks_of,
+    score,
+    without_statistics,
+)
 from tuner.cost_model.cost_model import Samples, Scores
 
 SMALL = replace(STORE, num_trees=20)
@@ -73,3 +83,14 @@ def test_samples_without_any_difference_are_no_trouble() -> None:
     told = synthetic(20, seed=1)
     alike = Samples("task", told.features, np.full(20, np.inf))
     assert np.isfinite(score(boost([alike], 0, SMALL), told.features)).all()
+
+
+def test_members_without_statistics_predict_the_same_and_compress_better() -> None:
+    members = boost([synthetic(400, seed=1)], 0, SMALL)
+    slim = without_statistics(members)
+    rows = synthetic(300, seed=2).features
+    assert score(slim, rows).tolist() == score(members, rows).tolist()
+    sizes = [len(lzma.compress(stored_model.encode(each))) for each in (slim, members)]
+    assert sizes[0] < 0.6 * sizes[1]
+    loaded = stored_model.decode(stored_model.encode(slim))
+    assert score(loaded, rows).tolist() == score(members, rows).tolist()

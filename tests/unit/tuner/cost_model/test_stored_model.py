@@ -26,9 +26,14 @@ def test_a_stored_model_predicts_the_same() -> None:
     assert loaded.predict(rows).tolist() == model.predict(rows).tolist()
 
 
-def test_an_untrained_model_is_not_stored() -> None:
-    with pytest.raises(CostModelError, match="is not trained"):
-        XGBoostModel().to_bytes()
+def test_a_model_is_stored_without_its_base(stored: bytes) -> None:
+    assert XGBoostModel().to_bytes() is None
+    based = XGBoostModel(seed=0, base=stored)
+    assert based.to_bytes() is None, "it learned nothing yet"
+    alone = XGBoostModel(seed=0)
+    for model in (based, alone):
+        model.update(synthetic(40, seed=3))
+    assert based.to_bytes() == alone.to_bytes()
 
 
 def altered(stored: bytes, **changes: object) -> bytes:
@@ -40,7 +45,9 @@ def altered(stored: bytes, **changes: object) -> bytes:
 def stored() -> bytes:
     model = XGBoostModel(seed=0)
     model.update(synthetic(40, seed=1))
-    return model.to_bytes()
+    content = model.to_bytes()
+    assert content is not None
+    return content
 
 
 def test_another_feature_schema_is_refused(stored: bytes) -> None:

@@ -64,7 +64,7 @@ def test_what_the_design_space_no_longer_has_is_skipped_and_counted() -> None:
     assert len(found.run_secs) == len(told.measured)
 
 
-def test_a_model_of_the_store_orders_a_task_that_it_was_not_told() -> None:
+def test_a_model_of_the_store_orders_tasks_that_it_was_not_told() -> None:
     tasks = [measured(size) for size in (48, 64, 96)]
     trained = train(tasks)
     assert (trained.num_tasks, trained.num_skipped) == (3, 0)
@@ -72,11 +72,13 @@ def test_a_model_of_the_store_orders_a_task_that_it_was_not_told() -> None:
     assert set(trained.by_task) == {t.task.key for t in tasks}
     assert trained.quality is not None
     assert trained.quality.pairwise > 0.6
-    new, _ = samples_of(measured(80, seed=5))
-    scores = XGBoostModel(base=trained.model).predict(new.features)
-    ordered = quality(scores, new.run_secs)
+    model = XGBoostModel(base=trained.model)
+    new = [samples_of(measured(size, seed=5))[0] for size in (56, 80, 112)]
+    ordered = mean_quality(
+        q for s in new if (q := quality(model.predict(s.features), s.run_secs)) is not None
+    )
     assert ordered is not None
-    assert ordered.pairwise > 0.7
+    assert ordered.pairwise > 0.6
 
 
 def test_a_model_is_judged_without_an_operator_and_without_a_kind_of_target() -> None:
