@@ -33,8 +33,10 @@ _MAX_TRIALS = 1_000_000
 OWNERS = ("many", "few")
 """The owners of the jobs: three quarters belong to the first."""
 _START_SECS = 300.0
-_NICENESS = "5"
-"""That of the simulated workers: as coordinators have. Chosen."""
+_NICENESS = 10
+"""That of the simulated workers, as coordinators have, and of the sessions of both: `unshare` leads
+that of a coordinator, which sets only its own niceness. Chosen.
+"""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ class Fleet:
         command = ("coordinator", "--db", self.database.url, "--scheduler", self.url)
         seats = ("--jobs", str(self.size.seats))
         prefix = ("unshare", "--pid", "--fork", "--mount-proc") if os.geteuid() == 0 else ()
-        pid = self._start("coordinator", *command, *seats, *self._certificates, prefix=prefix)
+        words = [sys.executable, "-m", "loopwright", *command, *seats, *self._certificates]
+        pid = self.processes.start("coordinator", [*prefix, *words], session_niceness=_NICENESS)
         self.coordinators.append(pid)
 
     def num_coordinators(self) -> int:
@@ -150,8 +153,9 @@ class Fleet:
         }
         module = "benchmarks.fleet.simulated_workers"
         # They stand for other hosts, and must not take this one's processor from the service.
-        command = ["nice", "-n", _NICENESS, sys.executable, "-m", module, json.dumps(settings)]
-        self.hosts[number] = self.processes.start("workers", command)
+        command = ["nice", "-n", str(_NICENESS), sys.executable, "-m", module, json.dumps(settings)]
+        pid = self.processes.start("workers", command, session_niceness=_NICENESS)
+        self.hosts[number] = pid
 
     def open_gate(self) -> None:
         """Let the workers of the hosts that wait connect; later ones connect when they start."""
@@ -188,8 +192,8 @@ class Fleet:
     def _certificates(self) -> tuple[str, str]:
         return "--certificates", str(self.folder / "cluster")
 
-    def _start(self, role: str, *words: str, prefix: tuple[str, ...] = ()) -> int:
-        return self.processes.start(role, [*prefix, sys.executable, "-m", "loopwright", *words])
+    def _start(self, role: str, *words: str) -> int:
+        return self.processes.start(role, [sys.executable, "-m", "loopwright", *words])
 
 
 @contextmanager

@@ -60,12 +60,14 @@ class Processes:
         self._sampler = Thread(target=self._sample, daemon=True)
         self._sampler.start()
 
-    def start(self, role: str, command: Sequence[str]) -> int:
-        """Start a process of a role; return its id."""
+    def start(self, role: str, command: Sequence[str], *, session_niceness: int = 0) -> int:
+        """Start a process of a role in a session with this niceness; return its id."""
         with (self._folder / f"{role}.log").open("ab") as log:
             process = subprocess.Popen(
                 command, stdout=log, stderr=log, env=self._environment, start_new_session=True
             )
+        with suppress(OSError):  # a kernel that does not group by session, or the process has ended
+            Path(f"/proc/{process.pid}/autogroup").write_text(str(session_niceness))
         self._popen[process.pid] = process
         self.watch(role, process.pid)
         return process.pid

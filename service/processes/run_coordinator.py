@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -16,6 +15,7 @@ from compiler.user_cache import default_directory
 from service.common.errors import ServeError
 from service.processes.allocator import return_unused_memory
 from service.processes.coordinator_thread import STOP_SECS, CoordinatorThread
+from service.processes.priority import yield_processors
 from service.store.database.database import open_database
 from tuner.space import stored_spaces
 from workers.engine.engine import ClusterAddress
@@ -24,9 +24,10 @@ from workers.logs import configure_logs
 
 _log = structlog.get_logger()
 
-_NICENESS = 5
+_NICENESS = 10
 """The niceness of coordinators: on the host of an API, a scheduler and a database, look-ups come
-first, for which programs wait. Chosen; at 5 the kernel gives the others three times the share.
+first, for which programs wait. At 10 the kernel gives each of the others nine times the share; see
+`docs/benchmarks_fleet.md`.
 """
 _LOOK_SECS = 1.0
 """Interval at which the request to stop is checked. Chosen."""
@@ -60,7 +61,7 @@ def run_coordinator(
     configure_logs()
     return_unused_memory()
     if cluster is not None:  # workers of this process would time kernels with less of a processor
-        os.nice(_NICENESS)
+        yield_processors(_NICENESS)
     stored_spaces.keep_in(default_directory())
     ready = ready or ReadyFile(None)
     is_over = Event()

@@ -74,9 +74,9 @@ millisecond a tree, and a job trains after each round: 40 are the most that cost
 Chosen.
 """
 STORE = Boosting(("speed", "logarithm", "rank"), 200, 8, 5.0, 0.2, 10.0)
-"""A model of many tasks, which is trained once for many jobs. Than with trees of depth 6, 0.007 more
-of the pairs of held-out shapes are in order, and the loss after 15 trials is a seventh less; each of
-the three labels gave as much before. `docs/cost-model.md` has what else was tried.
+"""A model of many tasks, which is trained once for many jobs. Than with trees of depth 6, 0.007
+more of the pairs of held-out shapes are in order, and the loss after 15 trials is a seventh less.
+Each of the three labels gave as much before (`docs/cost-model.md`).
 """
 
 _PARAMETERS: dict[str, Any] = {

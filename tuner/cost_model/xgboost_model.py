@@ -20,7 +20,7 @@ from tuner.cost_model.boosting import (
     score,
     spread,
 )
-from tuner.cost_model.cost_model import CostModelError, Samples, Scores
+from tuner.cost_model.cost_model import Samples, Scores
 from tuner.cost_model.trust import trust
 from tuner.space.registry import SEARCH_SPACES
 from tuner.space.search_space import FeatureMatrix

@@ -14,8 +14,8 @@ from tuner.replay.recorded_set import SUFFIX, RecordedSet, read_sets
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 ROWS = 128
-"""Candidates of a set that models are trained on. 192 gain 0.001 of the pairs of held-out shapes, 384
-nothing more, and both cost time (`docs/cost-model.md`).
+"""Candidates of a set that models are trained on. With 192, 0.001 more of the pairs of held-out
+shapes are in order, with 384 no more than that, and both cost time (`docs/cost-model.md`).
 """
 
 

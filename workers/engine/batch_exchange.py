@@ -8,6 +8,7 @@ its result from the worker. A batch is a few messages, whatever the number of wo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -53,6 +54,7 @@ class BatchExchange(SchedulerPlugin):
             protocol.RETURN: self._return,
         }
         scheduler.handlers["heartbeat_worker"] = self._heartbeat
+        scheduler.handlers["identity"] = self._identity
         scheduler.add_plugin(self)
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
@@ -91,6 +93,28 @@ class BatchExchange(SchedulerPlugin):
             most = _HEARTBEAT_SECS * len(self._scheduler.workers)
             response["heartbeat-interval"] = max(interval, most)
         return response
+
+    def _identity(self, n_workers: int = -1) -> dict[str, Any]:
+        """Describe the scheduler and its workers, without what Dask measures of each.
+
+        Each coordinator reads this list every ten seconds. With all of it, 400 workers take a
+        seventh of the processor time of a coordinator that runs 27 jobs.
+        """
+        identity = self._scheduler.identity(n_workers=0)
+        num = len(self._scheduler.workers) if n_workers == -1 else n_workers
+        identity["workers"] = {
+            worker.address: {
+                "name": worker.name,
+                "host": worker.host,
+                "resources": worker.resources,
+                "last_seen": worker.last_seen,
+                "status": worker.status.name,
+                "metrics": {protocol.FACTS: worker.metrics.get(protocol.FACTS, {})},
+                protocol.FACTS: worker.extra.get(protocol.FACTS, {}),
+            }
+            for worker in islice(self._scheduler.workers.values(), num)
+        }
+        return identity
 
     def _queue(self, label: str) -> BatchQueue:
         if label not in self._queues:

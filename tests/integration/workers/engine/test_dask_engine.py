@@ -73,6 +73,17 @@ def test_every_candidate_is_measured_once(engine: DaskEngine) -> None:
     assert_all_right(dict(results))
 
 
+def test_a_list_of_workers_has_facts_and_nothing_that_dask_measures(engine: DaskEngine) -> None:
+    client: Any = engine._client
+    for num_workers in (-1, 1):
+        identity = client.sync(client.scheduler.identity, n_workers=num_workers)
+        assert identity["n_workers"] == 1
+        (worker,) = identity["workers"].values()
+        assert list(worker["metrics"]) == [batch_protocol.FACTS]
+        assert worker[batch_protocol.FACTS]["protocol"] == batch_protocol.PROTOCOL
+    assert client.sync(client.scheduler.identity, n_workers=0)["workers"] == {}
+
+
 def test_rounds_come_from_a_worker(engine: DaskEngine) -> None:
     rounds = list(engine.compare(comparison()))
     assert [[m.ok for m in measured] for measured in rounds] == [[True, True]] * 5
