@@ -52,6 +52,7 @@ class Measured:
     lookups: Load | None = None
     stream_secs: list[float] = field(default_factory=list)
     num_broken_streams: int = 0
+    num_ended_streams: int = 0
     reports: list[dict[str, Any]] = field(default_factory=list)
     usage: dict[str, Usage] = field(default_factory=dict)
     accounts: dict[UUID, JobAccount] = field(default_factory=dict)
@@ -81,6 +82,7 @@ def measure(fleet: Fleet) -> Measured:
     measured.shares = shares(fleet.database, *moments)
     measured.stream_secs = delays(fleet.database, streams.arrivals)
     measured.num_broken_streams = streams.num_broken
+    measured.num_ended_streams = streams.num_ended
     measured.reports = fleet.reports()
     measured.usage = dict(fleet.processes.usage)
     measured.accounts = read_accounts(fleet.database, streams.seen)

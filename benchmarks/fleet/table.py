@@ -80,6 +80,7 @@ def _requests(size: Size, measured: Measured) -> list[Row]:
             "0",
             measured.num_broken_streams == 0,
         ),
+        Row("streams that ended with their job", str(measured.num_ended_streams)),
     ]
 
 

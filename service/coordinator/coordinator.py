@@ -93,10 +93,16 @@ def _ignore(_: Callable[[], Standing]) -> None:
 
 @dataclass
 class _Work:
-    """The claimed jobs; `has_begun` is True once the health checks before them have passed."""
+    """The claimed jobs.
+
+    Attributes:
+        has_begun: Whether the health checks before them have passed.
+        has_result: Whether the search of one of them ended; others returned to the queue.
+    """
 
     open_ids: list[UUID]
     has_begun: bool = False
+    has_result: bool = False
 
 
 class SharedParts:
@@ -134,7 +140,7 @@ class Coordinator:
         stand: Called before jobs are measured with a function that returns their standing.
         share: See `JobRunner`.
         lease_secs: How long a lease lasts without a heartbeat.
-        retrainer: Receives the kind of target of each finished job.
+        retrainer: Receives the kind of target of each job whose search ended.
         prove: Measures a known kernel, and raises if that fails. Called before a job whose last
             claim brought no result.
         serves: Returns the kinds of target that have workers here. None means that the workers
@@ -272,8 +278,8 @@ class Coordinator:
         try:
             self._drive(jobs, work)
             self._num_errors = 0
-            for label in sorted({Target(job.target).timing_label for job in jobs}):
-                if self._retrainer is not None:
+            if self._retrainer is not None and work.has_result:
+                for label in sorted({Target(job.target).timing_label for job in jobs}):
                     self._retrainer.offer(label)
         except LeaseLostError as error:
             _log.warning("jobs lost", jobs=list(map(str, work.open_ids)), reason=str(error))
@@ -338,6 +344,7 @@ class Coordinator:
                 heartbeat.leave(driven.job_id)
                 self._end(driven)
                 work.open_ids.remove(driven.job_id)
+                work.has_result |= driven.result is not None
 
     def _puts_back(self, jobs: Sequence[JobRow]) -> bool:
         """Return whether jobs must return to the queue: at a stop, or when their window closes."""

@@ -19,6 +19,7 @@ from threading import Lock, Thread
 import structlog
 
 from service.learning import retrain_child, training
+from service.store.database.base import utc_now
 from service.store.database.database import Database
 from tuner.cost_model.training import Trained
 
@@ -26,9 +27,9 @@ MIN_NEW_TRIALS = 128
 """Number of trials since the newest model that starts a training. Eight rounds: fresh models
 against time for training. Chosen.
 """
-MIN_PAUSE_SECS = 60.0
-"""Minimum interval between the starts of two trainings: limits their share of the processor.
-Chosen.
+MIN_PAUSE_SECS = 600.0
+"""Minimum interval between two trainings for a kind of target, by any coordinator. A training takes
+one to two minutes of a core: its models of held-out tasks learn from all recorded sets.
 """
 TIMEOUT_SECS = 900.0
 """Time limit of a training at the lowest priority. Chosen."""
@@ -45,7 +46,8 @@ class Retrainer:
 
     Args:
         min_new_trials: Number of measurements since the newest model that justify a new one.
-        min_pause_secs: Minimum interval between the starts of two trainings.
+        min_pause_secs: Minimum interval between the starts of two trainings here, and after the
+            newest model, whichever process trained it.
         with_packaged: Whether to train on the packaged measurements too.
     """
 
@@ -75,6 +77,11 @@ class Retrainer:
             if self._is_stopped or is_running or now - self._started_at < self._min_pause_secs:
                 return False
             with self._database.read() as session:
+                trained_at = training.trained_at(session, label)
+                if trained_at is not None and (
+                    (utc_now() - trained_at).total_seconds() < self._min_pause_secs
+                ):
+                    return False
                 if training.num_new_trials(session, label) < self._min_new_trials:
                     return False
             self._started_at = now

@@ -133,6 +133,21 @@ def quality_of(trained: Trained) -> dict[str, Any]:
     }
 
 
+def trained_at(session: Session, label: str) -> datetime | None:
+    """Return when the newest model for a kind of target was trained on the store.
+
+    None if there is no such model, or a base model is newer.
+    """
+    newest = (
+        select(CostModelRow.created_at, CostModelRow.quality)
+        .where(CostModelRow.label == label, CostModelRow.job_id.is_(None))
+        .order_by(CostModelRow.version.desc())
+        .limit(1)
+    )
+    row = session.execute(newest).one_or_none()
+    return None if row is None or row.quality.get("is_base") else row.created_at
+
+
 def num_new_trials(session: Session, label: str) -> int:
     """Return the number of trials of a kind of target that are newer than its newest model.
 

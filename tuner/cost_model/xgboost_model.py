@@ -115,7 +115,7 @@ class XGBoostModel:
     def to_bytes(self) -> bytes | None:
         """Return the model of the samples alone, as `XGBoostModel(base=...)` reads it.
 
-        The base is stored by itself, and is larger than what one job learns.
+        The base is stored already, and is larger than what one job learns.
         """
         self._trained()
         return stored_model.encode(self._own, self._kind) if self._own else None

@@ -146,6 +146,21 @@ def test_training_in_the_background_keeps_a_model(store: Database) -> None:
         assert training.num_new_trials(session, LABEL) == 0
     assert (row.num_tasks, row.trained_on) == (3, num_tuned(store))
     assert not retrainer.offer(LABEL), "nothing is new"
+    tuned(store, "matmul:32,64,64")
+    elsewhere = Retrainer(store, min_new_trials=8, min_pause_secs=600.0, with_packaged=False)
+    assert not elsewhere.offer(LABEL), "another process trained a model just now"
+    with store.write() as session:
+        row = session.scalars(select(CostModelRow)).one()
+        row.created_at -= timedelta(seconds=601)
+    assert elsewhere.offer(LABEL)
+    assert elsewhere.wait(PATIENCE_SECS)
+
+
+def test_a_base_model_delays_no_training(store: Database) -> None:
+    with store.write() as session:
+        base = NewCostModel(LABEL, b"", trained_on=1, quality={"is_base": True})
+        cost_models.add(session, base)
+        assert training.trained_at(session, LABEL) is None
 
 
 def test_training_waits_for_enough_that_is_new_and_for_its_turn(store: Database) -> None:
