@@ -7,6 +7,7 @@ it or depends on it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import signal
@@ -46,8 +47,8 @@ class Retrainer:
 
     Args:
         min_new_trials: Number of measurements since the newest model that justify a new one.
-        min_pause_secs: Minimum interval between the starts of two trainings here, and after the
-            newest model, whichever process trained it.
+        min_pause_secs: Minimum interval between the starts of two trainings for a kind of target
+            here, and after its newest model, whichever process trained it.
         with_packaged: Whether to train on the packaged measurements too.
     """
 
@@ -64,7 +65,7 @@ class Retrainer:
         self._min_pause_secs = min_pause_secs
         self._with_packaged = with_packaged
         self._lock = Lock()
-        self._started_at = -float("inf")
+        self._started_at: dict[str, float] = {}  # of the last training for each kind of target
         self._thread: Thread | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
@@ -74,7 +75,8 @@ class Retrainer:
         with self._lock:
             now = time.monotonic()
             is_running = self._thread is not None and self._thread.is_alive()
-            if self._is_stopped or is_running or now - self._started_at < self._min_pause_secs:
+            last = self._started_at.get(label, -math.inf)
+            if self._is_stopped or is_running or now - last < self._min_pause_secs:
                 return False
             with self._database.read() as session:
                 trained_at = training.trained_at(session, label)
@@ -84,7 +86,7 @@ class Retrainer:
                     return False
                 if training.num_new_trials(session, label) < self._min_new_trials:
                     return False
-            self._started_at = now
+            self._started_at[label] = now
             # A daemon thread: the child dies with the thread that started it.
             self._thread = Thread(target=self._run, args=(label,), name="retraining", daemon=True)
             self._thread.start()
