@@ -27,7 +27,7 @@ def yield_processors(niceness: int) -> None:
 
 
 def _write_autogroup(niceness: int) -> None:
-    """Write the niceness of the session; the kernel takes ten a second from users, of all."""
+    """Write the niceness of the session; of all users together the kernel accepts ten a second."""
     for _ in range(_ATTEMPTS):
         try:
             AUTOGROUP.write_text(str(niceness))
