@@ -29,8 +29,9 @@ MIN_NEW_TRIALS = 128
 against time for training. Chosen.
 """
 MIN_PAUSE_SECS = 600.0
-"""Minimum interval between two trainings for a kind of target, by any coordinator. A training takes
-one to two minutes of a core: its models of held-out tasks learn from all recorded sets.
+"""Minimum interval between two trainings for a kind of target, by any coordinator. One of three
+tasks takes 50 s of a core of a Zen 5: its models of held-out tasks learn from all recorded sets.
+Chosen: a tenth of a core at most.
 """
 TIMEOUT_SECS = 900.0
 """Time limit of a training at the lowest priority. Chosen."""
