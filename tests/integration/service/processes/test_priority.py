@@ -39,7 +39,7 @@ def has_autogroups() -> bool:
         return False
 
 
-@pytest.mark.skipif(not has_autogroups(), reason="this kernel does not group by session")
+@pytest.mark.skipif(not has_autogroups(), reason="this host has no autogroups")
 def test_a_process_that_leads_a_session_lowers_its_priority_too() -> None:
     assert shown(leads_session=True) == "7 ['0'] ['7']"
 

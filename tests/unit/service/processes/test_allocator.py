@@ -40,7 +40,7 @@ assert libc.malloc_info(0, file) == 0 and libc.fclose(file) == 0
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="this host has no glibc")
 def test_memory_that_is_freed_is_returned(tmp_path: Path) -> None:
     def state(how: str) -> tuple[int, int]:
         """Return the number of arenas, and the bytes that the system gave for them."""
