@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tuner.cost_model.cost_model import Samples, Scores
+from tuner.cost_model.cost_model import Outlook, Samples, Scores
 from tuner.space.search_space import FeatureMatrix
 
 if TYPE_CHECKING:
@@ -194,25 +194,28 @@ def blend(base: Sequence[Member], new: Sequence[Member], new_share: float) -> li
 
 def score(members: Sequence[Member], features: FeatureMatrix) -> Scores:
     """Return the mean score of the members for each row, weighted by their shares."""
-    predictions, shares = _predictions(members, features)
-    scores: Scores = shares @ predictions
+    return combined(members, member_scores(members, features)).scores
+
+
+def member_scores(members: Sequence[Member], features: FeatureMatrix) -> Scores:
+    """Return the scores of each row, a column a member."""
+    scores = np.empty((len(features), len(members)))
+    for column, member in enumerate(members):
+        predicted = member.trees.inplace_predict(features)
+        scores[:, column] = _speeds(member.trees, predicted)
     return scores
 
 
-def spread(members: Sequence[Member], features: FeatureMatrix) -> Scores:
-    """Return the standard deviation of the members' scores for each row, by their shares."""
-    predictions, shares = _predictions(members, features)
-    deviations: Scores = np.sqrt(shares @ (predictions - shares @ predictions) ** 2)
-    return deviations
+def combined(members: Sequence[Member], scores: Scores) -> Outlook:
+    """Return the mean of the members' scores, and their standard deviation, by their shares.
 
-
-def _predictions(members: Sequence[Member], features: FeatureMatrix) -> tuple[Scores, Scores]:
-    """Return the scores of each member, a row a member, and the shares, which sum to 1."""
+    Args:
+        scores: What `member_scores` returned for these members.
+    """
     shares = np.array([member.share for member in members])
-    scores = np.array(
-        [_speeds(m.trees, m.trees.inplace_predict(features)) for m in members], np.float64
-    )
-    return scores, shares / shares.sum()
+    shares /= shares.sum()
+    means = scores @ shares
+    return Outlook(means, np.sqrt((scores - means[:, None]) ** 2 @ shares))
 
 
 def _with_share(members: Sequence[Member], say: float) -> list[Member]:

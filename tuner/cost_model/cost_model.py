@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,13 @@ class Samples:
     operator: str = ""
     label: str = ""
 
+    def first(self, num: int) -> Samples:
+        """Return the first `num` rows."""
+        weights = None if self.weights is None else self.weights[:num]
+        return replace(
+            self, features=self.features[:num], run_secs=self.run_secs[:num], weights=weights
+        )
+
     def __post_init__(self) -> None:
         """Check that all fields have the same number of rows."""
         if len(self.features) != len(self.run_secs):
@@ -41,6 +48,19 @@ class Samples:
             )
         if self.weights is not None and len(self.weights) != len(self.run_secs):
             raise ValueError(f"{len(self.weights)} weights for {len(self.run_secs)} run times")
+
+
+class Outlook(NamedTuple):
+    """What a model expects of candidates.
+
+    Attributes:
+        scores: A score of each: higher is faster, comparable within one task only.
+        uncertainty: The standard deviation of each score; never negative. It is an estimate, for
+            ranking candidates by how much can be learned from them.
+    """
+
+    scores: Scores
+    uncertainty: Scores
 
 
 class CostModel(Protocol):
@@ -75,19 +95,24 @@ class CostModel(Protocol):
         """Add samples; training may be delayed until the next prediction."""
         ...
 
-    def predict(self, features: FeatureMatrix) -> Scores:
-        """Return a score for each row: higher is faster, comparable within one task only.
+    def start_scores(self, features: FeatureMatrix) -> Scores:
+        """Return the scores of what the model started from: a row a candidate, a column a member.
 
-        All scores are 0 until the model is trained.
+        Samples do not change them, so they are computed once for candidates that are asked about
+        again. There is no column if the model started from nothing.
         """
         ...
 
-    def uncertainty(self, features: FeatureMatrix) -> Scores:
-        """Return the uncertainty of each row's score, in the unit of `predict`; never negative.
+    def outlook(self, features: FeatureMatrix, start: Scores | None = None) -> Outlook:
+        """Return what is expected of each row; all zeros until the model is trained.
 
-        All are 0 until the model is trained. It is an estimate, for ranking candidates by how much
-        can be learned from them.
+        Args:
+            start: What `start_scores` returned for these rows, if it was kept.
         """
+        ...
+
+    def predict(self, features: FeatureMatrix) -> Scores:
+        """Return the scores of `outlook`."""
         ...
 
     def to_bytes(self) -> bytes | None:

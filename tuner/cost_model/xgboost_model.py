@@ -8,6 +8,8 @@ objectives do (`docs/cost-model.md`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tuner.cost_model import stored_model
@@ -17,10 +19,10 @@ from tuner.cost_model.boosting import (
     Member,
     blend,
     boost,
-    score,
-    spread,
+    combined,
+    member_scores,
 )
-from tuner.cost_model.cost_model import Samples, Scores
+from tuner.cost_model.cost_model import Outlook, Samples, Scores
 from tuner.cost_model.trust import trust
 from tuner.space.registry import SEARCH_SPACES
 from tuner.space.search_space import FeatureMatrix
@@ -28,6 +30,10 @@ from tuner.space.search_space import FeatureMatrix
 MIN_SAMPLES = 8
 """With fewer samples of the job, no model of the job is trained: it would fit hundreds of
 columns by chance. Half a round; chosen.
+"""
+MANY_SAMPLES = 512
+"""From so many samples of a job on, not each round trains: another 16 samples change little, and
+training takes longer with each. Chosen.
 """
 BASE_SAMPLES = 64
 """The base model, or the analytic estimate, weighs as much as so many samples of the job, as far as
@@ -53,10 +59,10 @@ class XGBoostModel:
         self._seed = seed
         self._kind = kind
         self._samples: list[Samples] = []
+        self._starts: list[Scores] = []  # the base's scores of the samples
         self._base = [] if base is None else stored_model.decode(base, kind)
-        self._own: list[Member] = []  # boosted from the samples
-        self._members: list[Member] = self._base
-        self._is_stale = False
+        self._own: list[Member] = []  # boosted from the first `_trained_on` samples
+        self._trained_on = 0
         self._trust: float | None = 1.0
 
     @property
@@ -68,9 +74,9 @@ class XGBoostModel:
     def trust(self) -> float:
         """Return how far the samples confirm the base; 1 without one."""
         if self._trust is None:
-            rows = np.vstack([s.features for s in self._samples])
+            scores = combined(self._base, np.vstack(self._starts)).scores
             run_secs = np.concatenate([s.run_secs for s in self._samples])
-            self._trust = trust(score(self._base, rows), run_secs)
+            self._trust = trust(scores, run_secs)
         return self._trust
 
     @property
@@ -86,19 +92,33 @@ class XGBoostModel:
         self._check_columns(samples.features)
         if len(samples.run_secs):
             self._samples.append(samples)
-            self._is_stale = True
-            self._trust = None if self._base else 1.0
+            if self._base:
+                self._starts.append(self.start_scores(samples.features))
+                self._trust = None
+
+    def start_scores(self, features: FeatureMatrix) -> Scores:
+        """Return the base's scores of each row, a column a member."""
+        self._check_columns(features)
+        return member_scores(self._base, features)
 
     def predict(self, features: FeatureMatrix) -> Scores:
         """Return a score for each row; higher is faster."""
-        members = self._asked(features)
-        if not members:
-            return np.zeros(len(features))
-        scores = score(members, features)
+        return self.outlook(features).scores
+
+    def outlook(self, features: FeatureMatrix, start: Scores | None = None) -> Outlook:
+        """Return the mean of the members' scores for each row, and their standard deviation."""
+        self._check_columns(features)
+        if not self.is_trained or not len(features):
+            return Outlook(np.zeros(len(features)), np.zeros(len(features)))
+        own = self._trained(_num_trained(self._num_samples()))
+        members = blend(self._base, own, self.job_share) if self._base and own else own
+        start = self.start_scores(features) if start is None else start
+        found = combined(members or self._base, np.hstack([start, member_scores(own, features)]))
         prior = self._prior(features)
         if prior is None:
-            return scores
-        return self.job_share * scores + (1 - self.job_share) * prior
+            return found
+        scores = self.job_share * found.scores + (1 - self.job_share) * prior
+        return Outlook(scores, found.uncertainty)
 
     def _prior(self, features: FeatureMatrix) -> Scores | None:
         """Return the scores of the analytic estimate, if there is no base to start from."""
@@ -107,37 +127,46 @@ class XGBoostModel:
             return None
         return analytic_scores(self._samples, features, space.estimate_column)
 
-    def uncertainty(self, features: FeatureMatrix) -> Scores:
-        """Return the standard deviation of the members' scores for each row."""
-        members = self._asked(features)
-        return spread(members, features) if members else np.zeros(len(features))
-
     def to_bytes(self) -> bytes | None:
         """Return the model of the samples alone, as `XGBoostModel(base=...)` reads it.
 
         The base is stored already, and is larger than what one job learns.
         """
-        self._trained()
-        return stored_model.encode(self._own, self._kind) if self._own else None
+        own = self._trained(self._num_samples())
+        return stored_model.encode(own, self._kind) if own else None
 
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)
 
-    def _asked(self, features: FeatureMatrix) -> list[Member]:
-        """Return the trained members, none if there is nothing that they can be asked."""
-        self._check_columns(features)
-        return self._trained() if len(features) else []
-
-    def _trained(self) -> list[Member]:
-        num = self._num_samples()
-        if self._is_stale and num >= MIN_SAMPLES:
-            self._own = boost(self._samples, self._seed, JOB)
-            share = self.job_share
-            self._members = blend(self._base, self._own, share) if self._base else self._own
-            self._is_stale = False
-        return self._members
+    def _trained(self, num: int) -> list[Member]:
+        """Return the members that are boosted from the first `num` samples; none of too few."""
+        if num >= MIN_SAMPLES and num != self._trained_on:
+            self._own = boost(_first(self._samples, num), self._seed, JOB)
+            self._trained_on = num
+        return self._own
 
     def _check_columns(self, features: FeatureMatrix) -> None:
         num = SEARCH_SPACES.find(self._kind).num_features
         if features.ndim != 2 or features.shape[1] != num:
             raise ValueError(f"expected {num} columns of features, not shape {features.shape}")
+
+
+def _num_trained(num: int) -> int:
+    """Return how many of `num` samples are trained on: all of few, at least 15/16 of many.
+
+    It depends on the number alone, so that samples in any number of calls teach the same.
+    """
+    if num < MANY_SAMPLES:
+        return num
+    return num - num % (1 << (num.bit_length() - 5))
+
+
+def _first(samples: Sequence[Samples], num: int) -> list[Samples]:
+    """Return the first `num` rows of samples."""
+    taken: list[Samples] = []
+    for group in samples:
+        if num <= 0:
+            break
+        taken.append(group if len(group.run_secs) <= num else group.first(num))
+        num -= len(group.run_secs)
+    return taken

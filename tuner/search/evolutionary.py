@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from tuner.cost_model.cost_model import Scores
-from tuner.search.pool import Pool
+from tuner.search.pool import Pool, grow
 from tuner.search.random import draw_points
 from tuner.search.search_state import SearchState
 from tuner.search.steps import random_steps
@@ -67,8 +67,8 @@ class Evolutionary:
         """Return the most promising points, then some by the estimate, steps, and random ones."""
         if not self._pools:
             self._pools = [Pool(state, i, rng) for i in range(len(state.space.sketches))]
-        for pool in self._pools:
-            pool.grow(state, rng)
+        if state.compares_sketches:
+            grow(self._pools, state, rng)
         num_random = _num_random(num, state, rng)
         num_hedged = int(num * HEDGED_SHARE) if _is_unconfirmed(state) else 0
         num_steps = _whole(num * STEP_SHARE * state.job_share, rng) if state.has_model else 0
@@ -80,10 +80,10 @@ class Evolutionary:
         return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
     def _promising(self, num: int, state: SearchState) -> list[Point]:
-        """Return new points by expected speed; in turns of sketches if that does not compare."""
+        """Return new points by their prospects; in turns of sketches if these do not compare."""
         if not state.compares_sketches:
             return self._by_estimate(num, state, set())
-        ranked = [pool.best(num, state, _prospects(pool, state)) for pool in self._pools]
+        ranked = [pool.best(num, state, _prospects(pool)) for pool in self._pools]
         together = [entry for ranking in ranked for entry in ranking]
         together.sort(key=lambda entry: -entry[0])
         return spread_out([point for _, point in together], num)
@@ -119,8 +119,8 @@ def _whole(share: float, rng: np.random.Generator) -> int:
     return int(share + rng.random())
 
 
-def _prospects(pool: Pool, state: SearchState) -> Scores:
-    return state.expected(pool.matrix) + OPTIMISM * state.uncertainty(pool.matrix)
+def _prospects(pool: Pool) -> Scores:
+    return pool.scores + OPTIMISM * pool.uncertainty
 
 
 def _is_unconfirmed(state: SearchState) -> bool:

@@ -7,12 +7,15 @@ Features are computed once for each row; scores are computed anew, as the model 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tuner.cost_model.cost_model import Scores
 from tuner.search.search_state import SearchState, points_of, rows_of
 from tuner.search.variation import crossed, mutated, selected
 from tuner.space.design_space import Point, distinct
+from tuner.space.search_space import FeatureMatrix
 from tuner.space.tables.knob import Ints
 
 DRAWN = 384
@@ -35,7 +38,13 @@ BESIDE = 8
 
 
 class Pool:
-    """Rows of one sketch; `matrix[i]` are the features of `rows[i]`."""
+    """Rows of one sketch.
+
+    Attributes:
+        matrix: The features of each row.
+        start: What the model started from says of each row.
+        scores, uncertainty: What was expected of each row when the pool was last grown.
+    """
 
     def __init__(self, state: SearchState, sketch: int, rng: np.random.Generator) -> None:
         space = state.space
@@ -43,25 +52,31 @@ class Pool:
         self._is_whole = space.is_small(sketch)
         self.rows = space.enumerate(sketch) if self._is_whole else space.draw(sketch, DRAWN, rng)
         self.matrix = space.features(sketch, self.rows)
+        self.start = state.start_scores(self.matrix)
+        self.scores = self.uncertainty = np.empty(0)
 
-    def grow(self, state: SearchState, rng: np.random.Generator) -> None:
-        """Evolve the rows of a larger sketch for a few generations, once scores are informative."""
-        if self._is_whole or not state.compares_sketches:
+    def add_measured(self, state: SearchState) -> None:
+        """Add the correct rows that were measured; forget all scores, which are out of date."""
+        self.scores = self.uncertainty = np.empty(0)
+        if not self._is_whole:
+            width = len(state.space.sketches[self.sketch].knobs)
+            self._add(state, rows_of(state.ranked(self.sketch), width))
+
+    def add_children(self, state: SearchState, rng: np.random.Generator) -> None:
+        """Add a generation of a larger sketch: children of the rows with the best scores."""
+        if self._is_whole or not len(self.rows):
             return
-        sketch = state.space.sketches[self.sketch]
-        self._add(state, rows_of(state.ranked(self.sketch), len(sketch.knobs)))
-        if not len(self.rows):
+        parents = selected(self.rows, self.scores, CHILDREN, rng)
+        children = mutated(state.space.sketches[self.sketch], crossed(parents, rng), rng)
+        self._add(state, state.space.keep(self.sketch, children))
+
+    def drop_worst(self) -> None:
+        """Shrink a larger sketch to `LARGEST` rows."""
+        if self._is_whole or len(self.rows) <= LARGEST:
             return
-        scores = state.expected(self.matrix)
-        for _ in range(GENERATIONS):
-            parents = selected(self.rows, scores, CHILDREN, rng)
-            children = mutated(sketch, crossed(parents, rng), rng)
-            self._add(state, state.space.keep(self.sketch, children))
-            fresh = state.expected(self.matrix[len(scores) :])
-            scores = np.concatenate([scores, fresh])
-        if len(self.rows) > LARGEST:
-            best = np.argsort(-scores, kind="stable")[:LARGEST]
-            self.rows, self.matrix = self.rows[best], self.matrix[best]
+        best = np.argsort(-self.scores, kind="stable")[:LARGEST]
+        self.rows, self.matrix, self.start = self.rows[best], self.matrix[best], self.start[best]
+        self.scores, self.uncertainty = self.scores[best], self.uncertainty[best]
 
     def best(self, num: int, state: SearchState, prospects: Scores) -> list[tuple[float, Point]]:
         """Return new points with their prospects, the best first: more than `num`, if possible.
@@ -82,3 +97,38 @@ class Pool:
         if len(every) > len(self.rows):
             fresh = state.space.features(self.sketch, every[len(self.rows) :])
             self.rows, self.matrix = every, np.vstack([self.matrix, fresh])
+
+
+def grow(pools: Sequence[Pool], state: SearchState, rng: np.random.Generator) -> None:
+    """Evolve the pools for a few generations, and score all rows; scores must be informative."""
+    for pool in pools:
+        pool.add_measured(state)
+    _score_new(pools, state)
+    for _ in range(GENERATIONS):
+        for pool in pools:
+            pool.add_children(state, rng)
+        _score_new(pools, state)
+    for pool in pools:
+        pool.drop_worst()
+
+
+def _score_new(pools: Sequence[Pool], state: SearchState) -> None:
+    """Score the rows without a score, of all pools together: a call reads the whole model."""
+    unknown = [pool.matrix[len(pool.start) :] for pool in pools]
+    if any(map(len, unknown)):
+        starts = state.start_scores(np.vstack(unknown))
+        for pool, start in zip(pools, _split(starts, unknown), strict=True):
+            pool.start = np.vstack([pool.start, start])
+    unscored = [pool.matrix[len(pool.scores) :] for pool in pools]
+    if any(map(len, unscored)):
+        known = np.vstack([pool.start[len(pool.scores) :] for pool in pools])
+        scores, uncertainty = state.outlook(np.vstack(unscored), known)
+        for pool, more in zip(pools, _split(scores, unscored), strict=True):
+            pool.scores = np.concatenate([pool.scores, more])
+        for pool, more in zip(pools, _split(uncertainty, unscored), strict=True):
+            pool.uncertainty = np.concatenate([pool.uncertainty, more])
+
+
+def _split(scores: Scores, parts: Sequence[FeatureMatrix]) -> list[Scores]:
+    """Split scores of rows that were stacked into those of each part."""
+    return np.split(scores, np.cumsum([len(part) for part in parts])[:-1])

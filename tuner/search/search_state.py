@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler.runtime.measurement import ErrorKind
 from tuner.candidate import Candidate
-from tuner.cost_model.cost_model import CostModel, Samples, Scores
+from tuner.cost_model.cost_model import CostModel, Outlook, Samples, Scores
 from tuner.space.design_space import Point, SketchSpace
 from tuner.space.search_space import FeatureMatrix
 from tuner.space.tables.knob import Ints
@@ -110,24 +110,33 @@ class SearchState:
         ]
         return [point for _, _, point in sorted(correct, key=lambda entry: entry[:2])]
 
-    def expected(self, matrix: FeatureMatrix) -> Scores:
-        """Return a score of each candidate by its features: higher is faster.
+    def start_scores(self, matrix: FeatureMatrix) -> Scores:
+        """Return what the model started from says of each candidate; see `CostModel`."""
+        return (
+            np.empty((len(matrix), 0)) if self._model is None else self._model.start_scores(matrix)
+        )
+
+    def outlook(self, matrix: FeatureMatrix, start: Scores | None = None) -> Outlook:
+        """Return what is expected of each candidate by its features.
 
         Without a trained model the score is the estimate of the search space; see
         `compares_sketches`.
+
+        Args:
+            start: What `start_scores` returned for these candidates, if it was kept.
         """
         if self._model is not None and self._model.is_trained:
-            return self._model.predict(matrix)
-        return self.estimates(matrix)
+            return self._model.outlook(matrix, start)
+        return Outlook(self.estimates(matrix), np.zeros(len(matrix)))
+
+    def expected(self, matrix: FeatureMatrix) -> Scores:
+        """Return the scores of `outlook`."""
+        return self.outlook(matrix).scores
 
     def estimates(self, matrix: FeatureMatrix) -> Scores:
         """Return the estimate of the search space for each candidate: higher is faster."""
         estimates: Scores = -matrix[:, self.space.search_space.estimate_column].astype(np.float64)
         return estimates
-
-    def uncertainty(self, matrix: FeatureMatrix) -> Scores:
-        """Return the uncertainty of `expected`; 0 without a trained model."""
-        return np.zeros(len(matrix)) if self._model is None else self._model.uncertainty(matrix)
 
     def learned(self) -> bytes | None:
         """Return what the model learned of the job, as stored bytes; None if it learned nothing."""

@@ -142,8 +142,8 @@ class SketchSpace:
         unique = np.empty((0, len(self.sketches[sketch].knobs)), np.int64)
         for _ in range(MAX_DRAWS):
             drawn = self.sketches[sketch].draw(max(4 * num, 256), rng)
-            # The filter takes longer than the draw, and few rows may be enough.
-            for part in np.split(drawn, range(4 * max(1, num), len(drawn), 4 * max(1, num))):
+            # Few rows may be enough; a call of the filter takes as long as some hundred rows in it.
+            for part in np.split(drawn, _doubled(4 * max(1, num), len(drawn))):
                 rows = self._representatives(sketch, part)
                 unique = distinct(np.vstack([unique, rows]))
                 if len(unique) >= num:
@@ -185,6 +185,15 @@ class SketchSpace:
         table = self.sketches[sketch]
         rows = choices[self.search_space.passes(table, choices, self.target)]
         return rows[table.is_representative(rows)]
+
+
+def _doubled(first: int, end: int) -> list[int]:
+    """Return where parts of rows begin, each as long as all before it."""
+    starts = []
+    while first < end:
+        starts.append(first)
+        first *= 2
+    return starts
 
 
 def distinct(rows: Ints) -> Ints:

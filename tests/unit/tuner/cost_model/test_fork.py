@@ -10,7 +10,7 @@ USE_MODELS = """
 import faulthandler, os, threading
 from dataclasses import replace
 import numpy as np
-from tuner.cost_model.boosting import STORE, boost, score, spread
+from tuner.cost_model.boosting import STORE, boost, score
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.stored_model import decode, encode
 from tuner.space.registry import SEARCH_SPACES
@@ -21,7 +21,6 @@ samples = [Samples("task", rows, 0.1 + rows[:, 0])]
 def use() -> None:
     members = decode(encode(boost(samples, 0, replace(STORE, num_trees=3))))
     score(members, rows)
-    spread(members, rows)
 
 use()
 in_thread = threading.Thread(target=use)  # a search uses its models in a thread

@@ -120,9 +120,9 @@ def test_a_base_without_samples_predicts_as_it_did() -> None:
 def test_it_is_less_sure_of_what_it_knows_nothing_of() -> None:
     told = synthetic(600, seed=1)
     model = XGBoostModel(seed=0)
-    assert model.uncertainty(told.features).tolist() == [0] * 600
+    assert model.outlook(told.features).uncertainty.tolist() == [0] * 600
     model.update(told)
-    spread = model.uncertainty(told.features)
+    spread = model.outlook(told.features).uncertainty
     assert (spread >= 0).all()
     error = np.abs(model.predict(told.features) - told.run_secs.min() / told.run_secs)
     sure, unsure = np.array_split(np.argsort(spread), 2)

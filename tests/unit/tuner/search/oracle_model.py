@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.cost_model.cost_model import CostModel, Samples
+from tuner.cost_model.cost_model import CostModel, Outlook, Samples
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.searcher import Searcher
 from tuner.space.design_space import SketchSpace
@@ -32,11 +32,14 @@ class Oracle:
     def update(self, samples: Samples) -> None:
         self.told.append(samples)
 
+    def start_scores(self, features: np.ndarray) -> np.ndarray:
+        return np.empty((len(features), 0))
+
+    def outlook(self, features: np.ndarray, start: np.ndarray | None = None) -> Outlook:
+        return Outlook(self.predict(features), np.full(len(features), 0.1))
+
     def predict(self, features: np.ndarray) -> np.ndarray:
         return features[:, self._column].astype(np.float64)
-
-    def uncertainty(self, features: np.ndarray) -> np.ndarray:
-        return np.full(len(features), 0.1)
 
     def to_bytes(self) -> bytes:
         return b""

@@ -46,7 +46,7 @@ def test_without_a_model_the_estimate_is_the_score() -> None:
     matrix = state.features(points)
     column = state.space.search_space.estimate_column
     np.testing.assert_array_equal(state.expected(matrix), -matrix[:, column].astype(float))
-    assert not state.uncertainty(matrix).any()
+    assert not state.outlook(matrix).uncertainty.any()
     assert state.learned() is None
     assert not state.has_model
 
