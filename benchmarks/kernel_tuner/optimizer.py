@@ -37,7 +37,7 @@ class Loopwright(OptAlg):  # type: ignore[misc]
         seed = int(np.random.randint(1 << 31))
         space = ParameterSpace(searchspace.tune_params, searchspace.list)
         search = Searcher(
-            self._proposer(),
+            self._proposer,
             space,
             seed,
             XGBoostModel(seed, kind=KIND) if self._proposer.uses_model else None,

@@ -178,7 +178,7 @@ def _losses(judged: Judged, scores: Scores, base: bytes, seed: int) -> list[floa
     mask = np.concatenate(judged.recorded.is_kept)
     first = top_score(scores[mask], judged.samples.run_secs[mask], 1)
     model = XGBoostModel(seed, base=base)
-    search = Searcher(Evolutionary(), recorded.space, seed, model, task_key=recorded.task.key)
+    search = Searcher(Evolutionary, recorded.space, seed, model, task_key=recorded.task.key)
     curve = play(recorded, search, max(TRIALS) + 1)
     return [1 - first, *(1 - float(curve[trials]) for trials in TRIALS)]
 

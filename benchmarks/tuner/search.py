@@ -105,7 +105,7 @@ def _searcher(label: str, recorded: RecordedSet, seed: int) -> Searcher:
     name = "evolutionary" if label == TRAINED else label
     base = _base(recorded.operator) if label == TRAINED else None
     return Searcher(
-        PROPOSERS[name](),
+        PROPOSERS[name],
         recorded.space,
         seed,
         XGBoostModel(seed, base=base) if name == "evolutionary" else None,

@@ -134,7 +134,7 @@ def _one_at_a_time(recorded: RecordedSet, search: Searcher, trials: int) -> list
 
 def _searcher(recorded: RecordedSet, seed: int) -> Searcher:
     return Searcher(
-        Evolutionary(), recorded.space, seed, XGBoostModel(seed), task_key=recorded.task.key
+        Evolutionary, recorded.space, seed, XGBoostModel(seed), task_key=recorded.task.key
     )
 
 

@@ -77,7 +77,7 @@ def _of_search(recorded: RecordedSet, base: bytes, seed: int) -> Iterator[Estima
     if not wanted or not np.isfinite(recorded.best_secs):
         return
     search = Searcher(
-        Evolutionary(),
+        Evolutionary,
         recorded.space,
         seed,
         XGBoostModel(seed, base=base),

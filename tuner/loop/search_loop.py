@@ -5,6 +5,7 @@ resumed: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So a round is p
 rounds but the previous one (round 1 from round 0), and the model trains while kernels are measured.
 With many workers, the next rounds may begin while the last kernels of one are measured. Their
 results are read once that one is complete, so that histories have one partial round at most.
+Of a long history, the first rounds are told, but not proposed again (`SearchStrategy.skip`).
 
 Of more than one round ahead, each is proposed from what was known when the first of them was. A
 search that resumes then may propose other candidates than it would have without the interruption.
@@ -16,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice, takewhile
 from types import TracebackType
 from typing import Self
 
@@ -119,13 +120,17 @@ class SearchLoop:
             raise ValueError("a trial number occurs twice in the history")
         self._keys = {t.candidate.key for t in history}
         self._best = fastest(history)
-        self._next = 0
+        self._next = self._num_skipped()
         self._num_told = 0
         self._begun: deque[_Begun] = deque()  # the next rounds that began beside this one
         # One thread calls `ask` and `tell`, in the order of submission.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="search")
         # The rounds from `_next` on, as far as they are proposed; the first of them have begun.
-        self._coming: deque[Future[list[Proposal]]] = deque([self._thread.submit(self._first)])
+        self._coming: deque[Future[list[Proposal]]] = deque()
+        if self._next:
+            self._prepare(self._next - 1)
+        else:
+            self._coming.append(self._thread.submit(self._first))
 
     def __enter__(self) -> Self:
         return self
@@ -240,6 +245,22 @@ class SearchLoop:
         self._tell(untold)
         return self._search.ask(ROUND_SIZE)
 
+    def _num_skipped(self) -> int:
+        """Return how many rounds of the history the strategy need not propose again.
+
+        At least one complete round is left, after which the loop may find that the search ends.
+        """
+        complete = list(takewhile(self._has_round, count()))
+        return self._search.skip(
+            [[t.candidate for t in self._round(number) if t.number] for number in complete[:-1]]
+        )
+
+    def _round(self, number: int) -> list[MeasuredTrial]:
+        """Return the trials of a round, by number, as far as there are any."""
+        start = number * ROUND_SIZE
+        numbers = range(start, start + ROUND_SIZE)
+        return [self._trials[n] for n in numbers if n in self._trials]
+
     def _first(self) -> list[Proposal]:
         return [Proposal(default_candidate()), *self._search.ask(ROUND_SIZE - 1)]
 
@@ -250,14 +271,7 @@ class SearchLoop:
     def _untold(self, end: int) -> list[list[MeasuredTrial]]:
         """Return the rounds before `end` that the strategy lacks; the caller passes them on."""
         first_round, self._num_told = self._num_told, max(self._num_told, end)
-        return [
-            [
-                self._trials[n]
-                for n in range(number * ROUND_SIZE, (number + 1) * ROUND_SIZE)
-                if n in self._trials
-            ]
-            for number in range(first_round, end)
-        ]
+        return [self._round(number) for number in range(first_round, end)]
 
     def _has_round(self, number: int) -> bool:
         start = number * ROUND_SIZE

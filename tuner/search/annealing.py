@@ -23,7 +23,8 @@ COOLING = 0.97
 class Annealing:
     """Moves chains by steps of one knob; see `Proposer`.
 
-    There are as many chains as proposals in the first round. Each proposal is a step of one chain,
+    There are as many chains as proposals in the first round; they begin at the best measured points
+    if there are any. Each proposal is a step of one chain,
     which is accepted or rejected when its time is known. With a model a chain tries the most
     promising step first, without one a random step.
     """
@@ -39,6 +40,8 @@ class Annealing:
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return steps of the next chains; random points for chains without a step."""
         self._settle(state, rng)
+        if not self._chains:
+            self._chains = state.ranked()[:num]
         if not self._chains:
             self._chains = draw_points(state.space, num, state.seen, rng)
             return list(self._chains)

@@ -54,7 +54,7 @@ def make_strategy(
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(STRATEGIES)}"
         raise ValueError(f"unknown search strategy {name!r}: {hint}")
     return Searcher(
-        PROPOSERS[name](),
+        PROPOSERS[name],
         design_space(task, rules),
         seed,
         _model(task, seed, warm_start.cost_model) if uses_model(name) else None,

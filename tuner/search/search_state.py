@@ -62,6 +62,13 @@ class SearchState:
         self._proposed.update(zip(keys, points, strict=True))
         return candidates
 
+    def mark_proposed(self, candidates: Sequence[Candidate]) -> None:
+        """Note that candidates were proposed, by this search in another process."""
+        for candidate, point in zip(candidates, self.space.points(candidates), strict=True):
+            if point is not None:
+                self._proposed[candidate.key] = point
+                self.seen.add(point)
+
     def record(self, trials: Sequence[MeasuredTrial]) -> None:
         """Record measurements, and train the model on them."""
         secs: dict[Point, float] = {}

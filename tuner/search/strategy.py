@@ -34,6 +34,15 @@ class SearchStrategy(Protocol):
         """
         ...
 
+    def skip(self, proposed: Sequence[Sequence[Candidate]]) -> int:
+        """Continue, before any other call, a search whose first calls of `ask` proposed these.
+
+        Returns:
+            How many of these calls need not be repeated. The next `ask` counts as the one after
+            them. What they proposed is still to be told, as far as it was before that one.
+        """
+        ...
+
     def tell(self, trials: Sequence[MeasuredTrial]) -> None:
         """Add measurements, in the order of trial numbers.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,12 +70,22 @@ class SketchSpace:
 
     def point(self, candidate: Candidate) -> Point | None:
         """Return the point of a candidate; None if it is outside the space."""
+        return self.points([candidate])[0]
+
+    def points(self, candidates: Sequence[Candidate]) -> list[Point | None]:
+        """Return the point of each candidate; None for those outside the space."""
+        points: list[Point | None] = [None] * len(candidates)
         for index, sketch in enumerate(self.sketches):
-            choices = sketch.choices(candidate)
-            if choices is not None:
-                row = sketch.canonical(np.array([choices], np.int64))[0]
-                return Point(index, tuple(row.tolist()))
-        return None
+            chosen = {
+                number: choices
+                for number, candidate in enumerate(candidates)
+                if points[number] is None and (choices := sketch.choices(candidate)) is not None
+            }
+            if chosen:
+                rows = sketch.canonical(np.array(list(chosen.values()), np.int64))
+                for number, row in zip(chosen, rows.tolist(), strict=True):
+                    points[number] = Point(index, tuple(row))
+        return points
 
     def features(self, sketch: int, choices: Ints) -> FeatureMatrix:
         """Return the features of rows of choices of a sketch."""

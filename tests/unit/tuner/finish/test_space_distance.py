@@ -77,7 +77,7 @@ def test_the_bound_holds_on_recorded_sets() -> None:
         if len(recorded) < 100:
             continue
         model = XGBoostModel(0, base=base.model)
-        search = Searcher(Evolutionary(), recorded.space, 0, model, task_key=recorded.task.key)
+        search = Searcher(Evolutionary, recorded.space, 0, model, task_key=recorded.task.key)
         found = played(recorded, search, 17)
         estimate = estimated(found, len(recorded))
         assert estimate is not None

@@ -26,12 +26,20 @@ TASK = Task(ops.matmul(4, 4, 4), Target("cpu -mcpu=x86-64-v3 -num-cores=1"))
 
 
 class Diary:
-    """A strategy that writes down what is asked and told."""
+    """A strategy that writes down what is asked and told, and skips up to `num_skipped` asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, num_skipped: int = 0) -> None:
         self.entries: list[str] = []
         self.asked = threading.Event()
         self._num_asked = 0
+        self._num_skipped = num_skipped
+
+    def skip(self, proposed: Sequence[Sequence[Candidate]]) -> int:
+        skipped = proposed[: self._num_skipped]
+        self._num_asked = sum(map(len, skipped))
+        if skipped:
+            self.entries.append(f"skip {list(map(len, skipped))}")
+        return len(skipped)
 
     def ask(self, num: int) -> list[Proposal]:
         self.entries.append(f"ask {num}")
@@ -120,6 +128,36 @@ def test_a_history_is_asked_and_told_the_same(num_ahead: int) -> None:
         assert running.trials() == history
     assert search.entries == EXPECTED
     assert len(measurer.asked) == 2 * ROUND_SIZE - 3
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_the_first_rounds_of_a_long_history_are_told_and_not_asked_again(overlap: bool) -> None:
+    with rounds(Diary(), MemoryMeasurer(lambda _: 1.0), overlap=overlap) as running:
+        while running.run_next() is None:
+            pass
+        history = running.trials()
+    search, measurer = Diary(num_skipped=2), MemoryMeasurer(lambda _: 1.0)
+    begun = history[: 3 * ROUND_SIZE + 3]
+    with rounds(search, measurer, overlap=overlap, history=begun) as running:
+        while running.run_next() is None:
+            pass
+        running.learned()
+        assert running.trials() == history
+    assert search.entries == ["skip [15, 16]", "tell 0-15", *EXPECTED[3:]]
+    assert len(measurer.asked) == ROUND_SIZE - 3
+
+
+def test_one_complete_round_of_a_history_is_asked_again() -> None:
+    """After it the loop looks whether the search ends, on a plateau for example."""
+    with rounds(Diary(), MemoryMeasurer(lambda _: 1.0)) as running:
+        while running.run_next() is None:
+            pass
+        history = running.trials()
+    search = Diary(num_skipped=4)
+    with rounds(search, MemoryMeasurer(lambda _: 1.0), history=history) as running:
+        assert running.run_next() is StopReason.BUDGET
+        assert running.measured_trials() == history
+    assert search.entries[:4] == ["skip [15, 16, 16]", "tell 0-15", "tell 16-31", "ask 16"]
 
 
 def test_the_next_round_is_proposed_while_one_is_measured() -> None:

@@ -14,7 +14,8 @@ from tuner.loop.search_result import NothingMeasuredError, SearchResult
 from tuner.loop.tune import tune
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.measurer.replay import ReplayMeasurer, UnknownCandidateError
-from tuner.search.make import STRATEGIES
+from tuner.search import searcher
+from tuner.search.make import STRATEGIES, make_strategy
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
 
@@ -112,6 +113,31 @@ def test_a_resumed_job_goes_on_as_if_never_stopped(
     resumed = run(task, strategy=strategy, measurer=measurer, history=history)
     assert resumed == whole
     assert len(measurer.asked) == NUM_TRIALS - len(history), "nothing is measured again"
+
+
+@pytest.mark.parametrize("num_left", [0, 1, ROUND_SIZE, ROUND_SIZE + 5])
+def test_a_long_search_goes_on_as_if_never_stopped(
+    task: Task, strategy: str, num_left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It proposes again only what it proposed since its last new proposer."""
+    monkeypatch.setattr(searcher, "RESTART_AFTER", 30)
+    num = 5 * ROUND_SIZE
+    whole = run(task, strategy=strategy, max_trials=num)
+    measurer = MemoryMeasurer(cost)
+    history = whole.trials[: num - num_left]
+    resumed = run(task, strategy=strategy, max_trials=num, measurer=measurer, history=history)
+    assert resumed == whole
+    assert len(measurer.asked) == num_left
+
+
+def test_the_calls_before_the_last_new_proposer_are_skipped(
+    task: Task, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searcher, "RESTART_AFTER", 30)
+    first = make_strategy(strategy, task, 0)
+    proposed = [[p.candidate for p in first.ask(ROUND_SIZE)] for _ in range(5)]
+    num_skipped = [make_strategy(strategy, task, 0).skip(proposed[:num]) for num in range(6)]
+    assert num_skipped == [0, 0, 2, 2, 4, 4]
 
 
 def test_results_are_handed_on_as_they_arrive(task: Task) -> None:

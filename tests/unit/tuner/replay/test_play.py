@@ -25,9 +25,7 @@ def median_trials(recorded: RecordedSet, name: str, share: float) -> float:
     curves = []
     for seed in SEEDS:
         model = XGBoostModel(seed) if name == "evolutionary" else None
-        search = Searcher(
-            PROPOSERS[name](), recorded.space, seed, model, task_key=recorded.task.key
-        )
+        search = Searcher(PROPOSERS[name], recorded.space, seed, model, task_key=recorded.task.key)
         curves.append(play(recorded, search, TRIALS))
     return float(np.median([trials_to(curve, share) for curve in curves]))
 
@@ -42,7 +40,7 @@ def test_a_replay_is_the_same_each_time(recorded: RecordedSet) -> None:
         play(
             recorded,
             Searcher(
-                PROPOSERS["evolutionary"](),
+                PROPOSERS["evolutionary"],
                 recorded.space,
                 3,
                 XGBoostModel(3),

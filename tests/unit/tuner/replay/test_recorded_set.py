@@ -131,7 +131,7 @@ def test_another_version_is_refused(recorded: RecordedSet, tmp_path: Path) -> No
 
 
 def test_a_curve_rises_to_the_best_of_the_set(recorded: RecordedSet) -> None:
-    search = Searcher(Random(), recorded.space, 0, None, task_key=recorded.task.key)
+    search = Searcher(Random, recorded.space, 0, None, task_key=recorded.task.key)
     curve = play(recorded, search, len(recorded) + 20)
     assert (np.diff(curve) >= 0).all()
     assert curve[0] == 0, "the default schedule is in no set"

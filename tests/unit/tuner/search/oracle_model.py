@@ -46,4 +46,4 @@ class Oracle:
 
 
 def searcher(space: SketchSpace, model: CostModel) -> Searcher:
-    return Searcher(Evolutionary(), space, 0, model, task_key="task")
+    return Searcher(Evolutionary, space, 0, model, task_key="task")

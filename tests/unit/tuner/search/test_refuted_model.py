@@ -43,7 +43,7 @@ def curves(recorded: RecordedSet, strategy: str, base: bytes | None) -> Curve:
     plays = []
     for seed in SEEDS:
         model = XGBoostModel(seed, base=base) if strategy == "evolutionary" else None
-        search = Searcher(PROPOSERS[strategy](), space, seed, model, task_key=key)
+        search = Searcher(PROPOSERS[strategy], space, seed, model, task_key=key)
         plays.append(play(recorded, search, max(TRIALS) + 1))
     mean: Curve = np.mean(plays, axis=0)
     return mean

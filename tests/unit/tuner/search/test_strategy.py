@@ -64,7 +64,7 @@ class TestSearcher(SearchStrategyContract, ThoroughContract):
 
     def make(self, task: Task, seed: int, warm_start: WarmStart) -> SearchStrategy:
         return Searcher(
-            self.proposer(),
+            self.proposer,
             space_of(task),
             seed,
             None if self.model is None else self.model(),
