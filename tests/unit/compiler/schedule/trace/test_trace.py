@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from compiler.ir.analysis.structural import structural_equal
+from compiler.schedule.error import TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from tests.unit.compiler.schedule.schedule_asserts import elementwise, matmul_relu
@@ -32,3 +35,16 @@ def test_simplification_drops_what_gives_nothing_used() -> None:
         "get_loops",
         "parallel",
     ]
+
+
+def test_traces_that_differ_in_decisions_share_their_other_instructions() -> None:
+    form = tiled().trace
+    decisions = list(form.decisions.values())
+    one, same = (form.with_decisions(decisions) for _ in range(2))
+    assert one == same == form
+    assert all(a is b for a, b in zip(one.instructions, same.instructions, strict=True))
+    for wrong in (True, 1.0):
+        number = next(n for n, d in enumerate(decisions) if isinstance(d, tuple) and 1 in d)
+        factors = [wrong if factor == 1 else factor for factor in decisions[number]]
+        with pytest.raises(TraceError):
+            one.with_decisions([*decisions[:number], factors, *decisions[number + 1 :]])
