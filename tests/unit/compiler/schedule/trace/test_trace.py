@@ -41,10 +41,10 @@ def test_traces_that_differ_in_decisions_share_their_other_instructions() -> Non
     form = tiled().trace
     decisions = list(form.decisions.values())
     one, same = (form.with_decisions(decisions) for _ in range(2))
+    assert decisions == [(16, 1), 1]
     assert one == same == form
     assert all(a is b for a, b in zip(one.instructions, same.instructions, strict=True))
-    for wrong in (True, 1.0):
-        number = next(n for n, d in enumerate(decisions) if isinstance(d, tuple) and 1 in d)
-        factors = [wrong if factor == 1 else factor for factor in decisions[number]]
+    # Equal to the decision (16, 1), but no integers.
+    for wrong in ((16, True), (16, 1.0)):
         with pytest.raises(TraceError):
-            one.with_decisions([*decisions[:number], factors, *decisions[number + 1 :]])
+            one.with_decisions([wrong, 1])  # type: ignore[list-item]
