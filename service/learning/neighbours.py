@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from compiler.target.target import Target
 from service.store import relatives
 from service.store.relatives import TunedTask
-from service.store.tasks import CandidateReader, load_task
+from service.store.tasks import load_task, parse_candidate
 from service.store.trials.trials import TrialRow
 from tuner.task import Task
 from tuner.transfer.seed import BEST_OF_EACH, NUM_RELATIVES, Relative
@@ -29,8 +29,7 @@ class Neighbour:
     @property
     def relative(self) -> Relative:
         """Return the task and its candidates in the form that the tuner reads."""
-        reader = CandidateReader()
-        return Relative(self.task, tuple(reader.read(t.sketch, t.trace) for t in self.trials))
+        return Relative(self.task, tuple(parse_candidate(t.sketch, t.trace) for t in self.trials))
 
 
 def nearest(

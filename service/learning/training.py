@@ -27,7 +27,7 @@ from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow, has_timing_label
-from service.store.tasks import CandidateReader, load_task
+from service.store.tasks import load_task, parse_candidate
 from service.store.trials.trials import TrialRow
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import pairwise_accuracy
@@ -224,10 +224,9 @@ def _measured(trials: list[TrialRow], target: Target, label: str) -> list[Measur
     """Return the trials whose traces can be read, with their weights."""
     now, current_toolchain = utc_now(), toolchain(target.kind)
     measurements = []
-    candidates = CandidateReader()
     for trial in trials:
         try:
-            candidate = candidates.read(trial.sketch, trial.trace)
+            candidate = parse_candidate(trial.sketch, trial.trace)
         except TraceError:
             continue  # from a version with other primitives
         counts = weight(

@@ -13,6 +13,10 @@ from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
 from tuner.task import Task
 
+_traces = TraceReader()
+"""It keeps the forms of traces for all jobs of the process: parsing one in full takes up to 14 ms.
+"""
+
 
 def load_task(session: Session, workload_key: str, target: str, weight: float = 1.0) -> Task:
     """Return the task of a stored workload on a target.
@@ -41,23 +45,13 @@ def parse_candidate(sketch: str, trace: dict[str, Any]) -> Candidate:
     Raises:
         TraceError: If this version lacks a primitive of the trace.
     """
-    return CandidateReader().read(sketch, trace)
+    return Candidate(sketch, _traces.read(trace))
 
 
-class CandidateReader:
-    """Rebuilds the candidates of many trials faster than one by one."""
+def parse_candidate_text(sketch: str, trace: str) -> Candidate:
+    """Return the candidate of a stored trial, from the text of its trace: faster than from JSON.
 
-    def __init__(self) -> None:
-        self._traces = TraceReader()
-
-    def read(self, sketch: str, trace: dict[str, Any]) -> Candidate:
-        """Return the candidate of a stored trial.
-
-        Raises:
-            TraceError: If this version lacks a primitive of the trace.
-        """
-        return Candidate(sketch, self._traces.read(trace))
-
-    def read_text(self, sketch: str, trace: str) -> Candidate:
-        """Return the candidate of a stored trial, from the text of its trace; see `read`."""
-        return Candidate(sketch, self._traces.read_text(trace))
+    Raises:
+        TraceError: If this version lacks a primitive of the trace.
+    """
+    return Candidate(sketch, _traces.read_text(trace))

@@ -152,7 +152,7 @@ class SearchLoop:
     @property
     def is_midway(self) -> bool:
         """Return whether the next round was begun, but not ended, before an interruption."""
-        return any(number >= self._next * ROUND_SIZE for number in self._trials)
+        return max(self._trials, default=-1) >= self._next * ROUND_SIZE
 
     @property
     def has_result(self) -> bool:

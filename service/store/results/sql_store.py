@@ -16,7 +16,7 @@ from service.common.owner import Owner
 from service.store.database.database import Database
 from service.store.results import best_schedules
 from service.store.results.add_trials import NewTrials, add_all
-from service.store.tasks import CandidateReader
+from service.store.tasks import parse_candidate, parse_candidate_text
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from tuner.candidate import Candidate
@@ -54,10 +54,9 @@ class SqlStore:
             job_uuid = UUID(job_id)
         except ValueError:
             return []
-        candidates = CandidateReader()
         with self._database.read() as session:
             rows = trials.for_search(session, job_uuid)
-        return [_trial(row, candidates.read_text(row.sketch, row.trace)) for row in rows]
+        return [_trial(row, parse_candidate_text(row.sketch, row.trace)) for row in rows]
 
     def best(self, task_key: str) -> MeasuredTrial | None:
         """Return the fastest correct trial of a task over all jobs; the earliest of equals."""
@@ -66,7 +65,7 @@ class SqlStore:
             row = best_schedules.find(session, workload_key, target)
         if row is None:
             return None
-        return _trial(row.trial, CandidateReader().read(row.trial.sketch, row.trial.trace))
+        return _trial(row.trial, parse_candidate(row.trial.sketch, row.trial.trace))
 
 
 def _trial(row: TrialRow | Row[Any], candidate: Candidate) -> MeasuredTrial:
