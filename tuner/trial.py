@@ -9,7 +9,7 @@ from compiler.runtime.measurement import Measurement
 from tuner.candidate import Candidate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MeasuredTrial:
     """A measured candidate.
 

@@ -32,7 +32,7 @@ NUM_COUNTED = 8192
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Point:
     """A candidate as the search handles it: a sketch by its index, and a choice for each knob."""
 
