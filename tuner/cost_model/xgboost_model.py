@@ -110,15 +110,18 @@ class XGBoostModel:
         self._check_columns(features)
         if not self.is_trained or not len(features):
             return Outlook(np.zeros(len(features)), np.zeros(len(features)))
-        own = self._trained(_num_trained(self._num_samples()))
-        members = blend(self._base, own, self.job_share) if self._base and own else own
+        job_members = self._trained(_num_trained(self._num_samples()))
+        members = job_members
+        if self._base and job_members:
+            members = blend(self._base, job_members, self.job_share)
         start = self.start_scores(features) if start is None else start
-        found = combined(members or self._base, np.hstack([start, member_scores(own, features)]))
+        columns = np.hstack([start, member_scores(job_members, features)])
+        outlook = combined(members or self._base, columns)
         prior = self._prior(features)
         if prior is None:
-            return found
-        scores = self.job_share * found.scores + (1 - self.job_share) * prior
-        return Outlook(scores, found.uncertainty)
+            return outlook
+        scores = self.job_share * outlook.scores + (1 - self.job_share) * prior
+        return Outlook(scores, outlook.uncertainty)
 
     def _prior(self, features: FeatureMatrix) -> Scores | None:
         """Return the scores of the analytic estimate, if there is no base to start from."""
@@ -132,8 +135,8 @@ class XGBoostModel:
 
         The base is stored already, and is larger than what one job learns.
         """
-        own = self._trained(self._num_samples())
-        return stored_model.encode(own, self._kind) if own else None
+        members = self._trained(self._num_samples())
+        return stored_model.encode(members, self._kind) if members else None
 
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)

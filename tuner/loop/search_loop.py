@@ -5,7 +5,8 @@ resumed: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So a round is p
 rounds but the previous one (round 1 from round 0), and the model trains while kernels are measured.
 With many workers, the next rounds may begin while the last kernels of one are measured. Their
 results are read once that one is complete, so that histories have one partial round at most.
-Of a long history, the first rounds are told, but not proposed again (`SearchStrategy.skip`).
+Of a long history, the strategy learns the first rounds without proposing them again
+(`SearchStrategy.skip`).
 
 Of more than one round ahead, each is proposed from what was known when the first of them was. A
 search that resumes then may propose other candidates than it would have without the interruption.

@@ -121,8 +121,8 @@ def _score_new(pools: Sequence[Pool], state: SearchState) -> None:
             pool.start = np.vstack([pool.start, start])
     unscored = [pool.matrix[len(pool.scores) :] for pool in pools]
     if any(map(len, unscored)):
-        known = np.vstack([pool.start[len(pool.scores) :] for pool in pools])
-        scores, uncertainty = state.outlook(np.vstack(unscored), known)
+        starts = np.vstack([pool.start[len(pool.scores) :] for pool in pools])
+        scores, uncertainty = state.outlook(np.vstack(unscored), starts)
         for pool, more in zip(pools, _split(scores, unscored), strict=True):
             pool.scores = np.concatenate([pool.scores, more])
         for pool, more in zip(pools, _split(uncertainty, unscored), strict=True):
