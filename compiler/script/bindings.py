@@ -109,7 +109,7 @@ def let(
     of = None if note is None else _let_dtype(context, note)
     if of is not None:
         computed = stored(context, name, of, computed, value)
-        if is_mutable(context, name, note):
+        if is_mutable(context, node):
             return _scalar(context, declared(context, name, computed, node), node)
     var = Var(name, dtype_of(computed))
     context.define(name, NamedValue(var))

@@ -109,8 +109,8 @@ class Context:
         # the class are not parsed yet.
         self.functions: frozenset[str] | None = frozenset()
         self.modules: frozenset[str] = frozenset({"cls"})
-        # The names whose values change, and the buffers of the innermost block, if there is one.
-        self.changed_names: frozenset[str] = frozenset()
+        # The declarations of scalars that change, and the buffers of the innermost block, if any.
+        self.changing_declarations: frozenset[ast.AnnAssign] = frozenset()
         self.block_buffers: list[Buffer] | None = None
         # The lanes of each element of buffers of vectors, whose last dimension they are.
         self.lanes_of_elements: dict[Var, int] = {}

@@ -31,7 +31,7 @@ from compiler.script.context import Context, Handle, NamedValue, call_name, dial
 from compiler.script.rewrites.declared_calls import with_declared_calls
 from compiler.script.rewrites.jumps import without_jumps
 from compiler.script.rewrites.views import join_views
-from compiler.script.scalars import changed_names
+from compiler.script.scalars import changing_declarations
 from compiler.script.source import Source
 from compiler.script.statements import statements
 from compiler.script.symbols import (
@@ -227,7 +227,7 @@ def _function(context: Context, node: ast.FunctionDef) -> PrimFunc:
         if params.get(argument.arg, node) is None:
             expected = f'expected A = T.match_buffer({argument.arg}, (...), "float32")'
             raise context.error(f"parameter {argument.arg} has no buffer: {expected}", argument)
-    context.changed_names = changed_names(statements_left)
+    context.changing_declarations = changing_declarations(statements_left)
     parameters = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, parameters, root(context, statements_left, statements, node), attrs)
     func = join_views(context, func)

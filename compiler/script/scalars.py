@@ -13,8 +13,7 @@ named value. Only the type in its declaration lets it change: `i = 0` names a va
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.ir.core.dtypes import DType
@@ -37,28 +36,37 @@ class ScalarStart:
     store: Store | None = None
 
 
-def changed_names(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Return the names that statements update, or give a value after a declaration with a type."""
-    updated: set[str] = set()
-    values: Counter[str] = Counter()
-    declared: set[str] = set()
-    for node in (inner for statement in body for inner in ast.walk(statement)):
-        match node:
-            case ast.AugAssign(target=ast.Name(id=name)):
-                updated.add(name)
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                values[name] += 1
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                declared.add(name)
-            case _:
-                pass
-    return frozenset(updated | (declared & values.keys()))
+def changing_declarations(body: Sequence[ast.stmt]) -> frozenset[ast.AnnAssign]:
+    """Return the declarations `name: type = ...` whose name has another value later on.
+
+    A name counts from its declaration to the end of the statements around it: elsewhere it may be
+    that of a buffer, or of another value.
+    """
+    changing: set[ast.AnnAssign] = set()
+
+    def visit(statements: Sequence[ast.stmt], outer: Mapping[str, ast.AnnAssign]) -> None:
+        visible = dict(outer)
+        for statement in statements:
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    visible[name] = statement
+                case ast.AugAssign(target=ast.Name(id=name)) if name in visible:
+                    changing.add(visible[name])
+                case ast.Assign(targets=[ast.Name(id=name)]) if name in visible:
+                    changing.add(visible[name])
+                case _:
+                    for inner in ("body", "orelse"):
+                        visit(getattr(statement, inner, ()), visible)
+
+    visit(body, {})
+    return frozenset(changing)
 
 
-def is_mutable(context: Context, name: str, note: ast.expr | None) -> bool:
-    """Return whether `name: note = ...` declares a scalar that changes."""
-    if note is None or name not in context.changed_names:
+def is_mutable(context: Context, node: ast.AnnAssign | ast.Assign) -> bool:
+    """Return whether a statement is `name: type = ...` and declares a scalar that changes."""
+    if not isinstance(node, ast.AnnAssign) or node not in context.changing_declarations:
         return False
+    note = node.annotation
     outer = note.value if isinstance(note, ast.Subscript) else note
     return dialect_name(outer) != "let"
 

@@ -7,6 +7,14 @@
 Only expressions that the loop surely evaluates move: a load under a condition may be out of bounds
 if the condition fails. Arithmetic without a load stays: code generation hoists it to the point at
 which its operands are known.
+
+Unrolled loops of a single iteration disappear. So do others whose iterations each evaluate a costly
+expression that an outer loop does not change, such as the scales of some rows:
+
+    for j in range(n):                             scale0, scale1 = rsqrt(S[0]), rsqrt(S[1])
+        for i in unroll(2):                        for j in range(n):
+            B[i, j] = A[i, j] * rsqrt(S[i])  ->        B[0, j] = A[0, j] * scale0
+                                                       B[1, j] = A[1, j] * scale1
 """
 
 from __future__ import annotations
@@ -17,7 +25,9 @@ from dataclasses import dataclass, field, replace
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Allocate,
+    BinOp,
     Broadcast,
+    Call,
     Conditional,
     Expr,
     For,
@@ -29,8 +39,9 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
+    seq,
 )
-from compiler.ir.core.visit import children, map_expr, map_stmt
+from compiler.ir.core.visit import children, map_expr, map_stmt, substitute, walk
 
 _KINDS = ("serial", "unrolled", "vectorized")
 
@@ -39,10 +50,12 @@ _KINDS = ("serial", "unrolled", "vectorized")
 class _LoopRegion:
     """The statements of a loop, without those of its inner loops.
 
-    `changing` holds what it stores and binds, including inner loops. `evaluated` holds the
-    expressions that it evaluates each time. `named` holds what inner loops have moved out to it.
+    `var` is its variable; None for the whole program. `changing` holds what it stores and binds,
+    including inner loops. `evaluated` holds the expressions that it evaluates each time. `named`
+    holds what inner loops have moved out to it.
     """
 
+    var: Var | None = None
     changing: set[object] = field(default_factory=set)
     evaluated: list[Expr] = field(default_factory=list)
     named: dict[Var, Expr] = field(default_factory=dict)
@@ -79,8 +92,10 @@ def _visit(stmt: Stmt, region: _LoopRegion, *, is_sure: bool) -> Stmt:
 
 
 def _loop(loop: For, region: _LoopRegion, *, is_sure: bool) -> Stmt:
-    inner = _LoopRegion()
+    inner = _LoopRegion(loop.var)
     body = _visit(loop.body, inner, is_sure=True)
+    if (expanded := _expanded(loop, inner, region.var)) is not None:
+        return _visit(expanded, region, is_sure=is_sure)
     inner.changing.add(loop.var)
     region.changing |= inner.changing
     if loop.kind not in _KINDS or not isinstance(loop.extent, IntImm) or loop.extent.value < 1:
@@ -101,6 +116,30 @@ def _loop(loop: For, region: _LoopRegion, *, is_sure: bool) -> Stmt:
     if is_sure:
         region.named |= moved
     return result
+
+
+def _expanded(loop: For, inner: _LoopRegion, around: Var | None) -> Stmt | None:
+    """Return the iterations of an unrolled loop one after another, if that may free invariants.
+
+    Args:
+        around: The variable of the loop around it.
+    """
+    extent = loop.extent
+    if loop.kind != "unrolled" or loop.annotations or not isinstance(extent, IntImm):
+        return None
+    if extent.value != 1:
+        changing = inner.changing | {around}
+        exprs = [*inner.evaluated, *inner.named.values()]
+        parts = [part for expr in exprs for part in _invariants(expr, changing).largest]
+        if around is None or extent.value < 1 or not any(map(_is_costly, parts)):
+            return None
+    indices = (IntImm(index, extent.dtype) for index in range(extent.value))
+    return seq(*(substitute(loop.body, {loop.var: index}) for index in indices))
+
+
+def _is_costly(expr: Expr) -> bool:
+    """Return whether the expression calls a function or divides floats."""
+    return any(isinstance(n, Call) or (isinstance(n, BinOp) and n.op == "/") for n in walk(expr))
 
 
 def _without(stmt: Stmt, names: Mapping[Expr, Var], moved: Mapping[Var, Expr]) -> Stmt:

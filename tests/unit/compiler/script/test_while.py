@@ -105,6 +105,16 @@ def test_a_scalar_that_never_changes_is_a_named_value() -> None:
     assert "x: T.let[T.float32] = A[0]" in func.script()
 
 
+def test_a_buffer_of_another_block_may_have_the_name_of_a_value() -> None:
+    block = """    with T.block("first"):
+        x = T.alloc_buffer((1,))
+        x[0] = A[0]
+        A[1] = x[0]
+"""
+    func = parse(HEAD + block + "    x: T.float32 = A[0]\n    A[1] = x + x\n")
+    assert "x: T.let[T.float32] = A[0]" in func.script()
+
+
 def test_an_endless_loop_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracle_run, "_MAX_WHILE_STEPS", 1000)
     monkeypatch.setattr(evaluator, "_MAX_WHILE_STEPS", 100)

@@ -76,3 +76,37 @@ def test_a_loop_that_may_not_run_keeps_its_loads() -> None:
     func = parse(text)
     check_against_evaluation(func)
     assert loads_in_innermost_loop(lower(func, level(3))) == ["S"]
+
+
+ROWS = """
+@T.prim_func
+def main(A: T.Buffer((6, 7), "float32"), S: T.Buffer((6,), "float32"),
+         B: T.Buffer((6, 7), "float32")):
+    for i in range({tiles}):
+        for j in T.vectorized(7):
+            for r in T.unroll({rows}):
+                B[i * {rows} + r, j] = A[i * {rows} + r, j] * {scale}
+"""
+COSTLY = "T.rsqrt(S[i * {rows} + r] * S[i * {rows} + r] + T.float32(1))"
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_costly_values_of_unrolled_rows_are_evaluated_before_the_columns(rows: int) -> None:
+    scale = COSTLY.format(rows=rows)
+    func = parse(ROWS.format(tiles=6 // rows, rows=rows, scale=scale))
+    check_against_evaluation(func)
+    stmt = lower(func, level(3))
+    assert set(loads_in_innermost_loop(stmt)) == {"A"}
+    assert sum(isinstance(node, Let) for node in walk_stmts(stmt)) == rows
+
+
+def test_an_unrolled_loop_without_costly_values_stays() -> None:
+    func = parse(ROWS.format(tiles=2, rows=3, scale="S[i * 3 + r]"))
+    check_against_evaluation(func)
+    assert sum(isinstance(node, For) for node in walk_stmts(lower(func, level(3)))) == 3
+
+
+def test_a_costly_value_of_each_column_stays() -> None:
+    func = parse(ROWS.format(tiles=2, rows=3, scale="T.exp(A[i * 3 + r, j])"))
+    check_against_evaluation(func)
+    assert sum(isinstance(node, For) for node in walk_stmts(lower(func, level(3)))) == 3
