@@ -121,6 +121,16 @@ class CpuTarget(Target):
         return self.arch == "aarch64"
 
     @property
+    def has_maximum_of_literal(self) -> bool:
+        """Return whether an instruction does so if one of the floats is known not to be NaN."""
+        return self.arch in ("aarch64", "x86_64")
+
+    @property
+    def rounds_to_integers(self) -> bool:
+        """Return whether one instruction rounds a float to the nearest integer and converts it."""
+        return self.arch == "x86_64"
+
+    @property
     def has_fma(self) -> bool:
         """Return whether an instruction multiplies and adds with one rounding."""
         return self._has_if_optional({"x86_64": "+fma", "armv7l": "+vfp4"})

@@ -19,6 +19,7 @@ from compiler.backends.cpu.codegen.operations.conversions import Conversions
 from compiler.backends.cpu.codegen.operations.dot_products import DotProducts
 from compiler.backends.cpu.codegen.operations.integer_division import divide, floor_divide, shift
 from compiler.backends.cpu.codegen.operations.masked_accesses import MaskedAccesses
+from compiler.backends.cpu.codegen.operations.rounding import rounded_sum
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import literal, scalar_type, vector
 from compiler.ir.analysis.small_integers import is_small
@@ -83,6 +84,8 @@ class Expressions:
         self._small = small
         # Cached, since the target derives it from the list of all features each time.
         self._has_maximum = target.has_maximum
+        self._has_maximum_of_literal = target.has_maximum_of_literal
+        self._rounds_to_integers = target.rounds_to_integers
         self._has_half_arithmetic = target.has_half_arithmetic
         self.conversions = Conversions(instructions, has_halves=target.has_halves)
         self.addresses = Addresses(instructions, scope, self.integer)
@@ -124,6 +127,12 @@ class Expressions:
                 )
             case Conditional():
                 return self._conditional(expr)
+            case Cast() if self._rounds_to_integers and (rounded := rounded_sum(expr)) is not None:
+                value = self.conversions.to_nearest(self.value(rounded.value))
+                offset = RegisterValue(str(rounded.offset), 0)
+                if rounded.offset:
+                    value = self._instructions.binary("add", "i32", value, offset)
+                return self.conversions.convert(value, "int32", expr.dtype)
             case Cast(dtype, inner):
                 value = self.conversions.convert(self.value(inner), dtype_of(inner), dtype)
                 if self._small and is_small(inner, self._small):
@@ -244,20 +253,20 @@ class Expressions:
     def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> RegisterValue:
         """Take the lesser or greater; NaN if either is NaN, as NumPy does; either of two zeros.
 
-        With a literal, which is not NaN, one comparison and one select suffice, a single
-        instruction on x86. An ordered comparison with NaN is false, so that `b` is taken.
-        Without a literal, a second select returns `a` if it is NaN.
+        Where no instruction does, one comparison and one select suffice for a literal, which is
+        not NaN. An ordered comparison with NaN is false, so that `b` is taken. Without a literal,
+        a second select returns `a` if it is NaN.
         """
         if isinstance(lhs, FloatImm):
             lhs, rhs = rhs, lhs
         a, b = self.value(lhs), self.value(rhs)
-        if isinstance(rhs, FloatImm) and rhs.value == rhs.value:
+        is_literal = isinstance(rhs, FloatImm) and rhs.value == rhs.value
+        if self._has_maximum_of_literal if is_literal else self._has_maximum:
+            name = "minimum" if op == "min" else "maximum"
+            return self._instructions.intrinsic(name, scalar, (a, b), fast_math="nsz ")
+        if is_literal:
             keeps_a = self._instructions.fcmp("ult" if op == "min" else "ugt", scalar, a, b)
             return self._instructions.select(scalar, keeps_a, a, b)
-        if self._has_maximum:
-            return self._instructions.intrinsic(
-                "minimum" if op == "min" else "maximum", scalar, (a, b)
-            )
         chosen = self._instructions.select(
             scalar, self._instructions.fcmp("olt" if op == "min" else "ogt", scalar, a, b), a, b
         )

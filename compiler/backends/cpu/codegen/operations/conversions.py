@@ -12,6 +12,7 @@ from compiler.backends.cpu.codegen.text.types import (
     literal,
     memory_type,
     scalar_type,
+    type_suffix,
     vector,
 )
 from compiler.ir.core.dtypes import DType, bits, is_float, is_narrow_float
@@ -88,11 +89,25 @@ class Conversions:
         if op is not None:
             value = instructions.cast(op, from_type, to_type, value)
         if op in ("fptosi", "fptoui"):
-            # LLVM's result for a float out of range is poison, which may differ from use to use;
-            # `freeze` makes it one arbitrary integer.
-            text = f"freeze {vector(to_type, value.lanes)} {value.name}"
-            value = instructions.emit_once(text, value.level, value.lanes)
+            value = self._frozen(value, to_type)
         return self.round_to(value, target) if is_narrow_float(target) else value
+
+    def to_nearest(self, value: RegisterValue) -> RegisterValue:
+        """Round a 32-bit float to the nearest int32, halves to the even one."""
+        kinds = {scalar: vector(scalar, value.lanes) for scalar in ("float", "i32")}
+        suffix = ".".join(type_suffix(scalar, value.lanes) for scalar in ("i32", "float"))
+        name, operands = f"llvm.lrint.{suffix}", [(kinds["float"], value)]
+        nearest = self._instructions.call(kinds["i32"], name, operands, value.lanes)
+        return self._frozen(nearest, "i32")
+
+    def _frozen(self, value: RegisterValue, scalar: str) -> RegisterValue:
+        """Return an integer that was a float as one number.
+
+        LLVM's result for a float out of range is poison, which may differ from use to use; `freeze`
+        makes it one arbitrary integer.
+        """
+        text = f"freeze {vector(scalar, value.lanes)} {value.name}"
+        return self._instructions.emit_once(text, value.level, value.lanes)
 
     def reinterpret(self, value: RegisterValue, source: DType, target: DType) -> RegisterValue:
         """Read the bits of a value as another type, in as many lanes as they fill."""

@@ -187,6 +187,7 @@ class Instructions:
         scalar: str,
         args: tuple[RegisterValue, ...],
         flags: tuple[str, ...] = (),
+        fast_math: str = "",
     ) -> RegisterValue:
         """Call an LLVM intrinsic that is overloaded on the type of its operands.
 
@@ -195,12 +196,14 @@ class Instructions:
             scalar: The LLVM type of the lanes.
             args: The operands.
             flags: Constant operands of one bit after them.
+            fast_math: LLVM's fast-math flags of the call, each followed by a space.
         """
         lanes = max([a.lanes for a in args])
         kind = vector(scalar, lanes)
         operands = [(kind, self.broadcast(a, scalar, lanes)) for a in args]
         operands += [("i1", RegisterValue(flag, 0, 1)) for flag in flags]
-        return self.call(kind, f"llvm.{name}.{type_suffix(scalar, lanes)}", operands, lanes)
+        suffix = type_suffix(scalar, lanes)
+        return self.call(kind, f"llvm.{name}.{suffix}", operands, lanes, fast_math)
 
     def call(
         self,
