@@ -128,11 +128,8 @@ class Expressions:
             case Conditional():
                 return self._conditional(expr)
             case Cast() if self._rounds_to_integers and (rounded := rounded_sum(expr)) is not None:
-                value = self.conversions.to_nearest(self.value(rounded.value))
-                offset = RegisterValue(str(rounded.offset), 0)
-                if rounded.offset:
-                    value = self._instructions.binary("add", "i32", value, offset)
-                return self.conversions.convert(value, "int32", expr.dtype)
+                value = self.value(rounded.value)
+                return self.conversions.to_nearest(value, rounded.offset, expr.dtype)
             case Cast(dtype, inner):
                 value = self.conversions.convert(self.value(inner), dtype_of(inner), dtype)
                 if self._small and is_small(inner, self._small):

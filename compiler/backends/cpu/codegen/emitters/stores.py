@@ -237,10 +237,25 @@ class Stores:
                 value = self._expressions.conversions.to_bits(value, buffer.dtype)
             computed_rows.append(self._instructions.broadcast(value, scalar, along.width).name)
         self._builder.forget_loads(buffer)
-        env[rows.var] = down
-        names = transpose(self._builder, computed_rows, scalar, along.width, bits(buffer.dtype))
-        for column, name in enumerate(names):
-            env[columns.var] = along.offset + column
-            address = self._addresses.address(buffer, store.indices)
-            self._store_lanes(buffer, address, RegisterValue(name, self._builder.depth, down.width))
+        for part in _parts(down):
+            env[rows.var] = part
+            first = part.offset - down.offset
+            part_rows = computed_rows[first : first + part.width]
+            names = transpose(self._builder, part_rows, scalar, along.width, bits(buffer.dtype))
+            for column, name in enumerate(names):
+                env[columns.var] = along.offset + column
+                address = self._addresses.address(buffer, store.indices)
+                value = RegisterValue(name, self._builder.depth, part.width)
+                self._store_lanes(buffer, address, value)
         del env[columns.var], env[rows.var]
+
+
+def _parts(rows: LaneRange) -> list[LaneRange]:
+    """Divide rows into two powers of two, which overlap, unless they are one.
+
+    LLVM stores 7 bytes as 4, 2 and 1, with shuffles of single bytes for each.
+    """
+    width = 1 << rows.width.bit_length() - 1
+    if width == rows.width:
+        return [rows]
+    return [LaneRange(offset, width) for offset in (rows.offset, rows.offset + rows.width - width)]

@@ -92,13 +92,21 @@ class Conversions:
             value = self._frozen(value, to_type)
         return self.round_to(value, target) if is_narrow_float(target) else value
 
-    def to_nearest(self, value: RegisterValue) -> RegisterValue:
-        """Round a 32-bit float to the nearest int32, halves to the even one."""
-        kinds = {scalar: vector(scalar, value.lanes) for scalar in ("float", "i32")}
-        suffix = ".".join(type_suffix(scalar, value.lanes) for scalar in ("i32", "float"))
-        name, operands = f"llvm.lrint.{suffix}", [(kinds["float"], value)]
-        nearest = self._instructions.call(kinds["i32"], name, operands, value.lanes)
-        return self._frozen(nearest, "i32")
+    def to_nearest(self, value: RegisterValue, offset: int, target: DType) -> RegisterValue:
+        """Round a 32-bit float to the nearest integer, halves to the even one, and add an offset.
+
+        Args:
+            value: The float.
+            offset: What is added in 32 bits.
+            target: The type of the result, of at most 32 bits.
+        """
+        instructions, lanes = self._instructions, value.lanes
+        suffix = f"{type_suffix('i32', lanes)}.{type_suffix('float', lanes)}"
+        operands = [(vector("float", lanes), value)]
+        result = instructions.call(vector("i32", lanes), f"llvm.lrint.{suffix}", operands, lanes)
+        if offset:
+            result = instructions.binary("add", "i32", result, RegisterValue(str(offset), 0))
+        return self._frozen(self.convert(result, "int32", target), scalar_type(target))
 
     def _frozen(self, value: RegisterValue, scalar: str) -> RegisterValue:
         """Return an integer that was a float as one number.

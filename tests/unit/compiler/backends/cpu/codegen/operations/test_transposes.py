@@ -68,6 +68,23 @@ def test_no_half_is_stored_alone() -> None:
     assert "vpextrw" not in assembly(transposed(8, 8, "float16"))
 
 
+@pytest.mark.parametrize("tile", [3, 5, 6, 7, 9, 12, 14])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+def test_rows_that_are_no_power_of_two_are_two_overlapping_parts(dtype: DType, tile: int) -> None:
+    func = transposed(2 * tile, 16, dtype, tile=tile)
+    check_against_evaluation(func)
+    text = emit(func, V3).text
+    stored = set(map(int, re.findall(r"store <(\d+) x", text)))
+    assert stored
+    assert stored <= {2, 4, 8}
+
+
+def test_seven_bytes_are_stored_as_two_parts_of_four() -> None:
+    text = assembly(transposed(7, 16, "int8", tile=7))
+    assert not re.search(r"vpextr[bw]|vpinsr", text)
+    assert len(re.findall(r"v(?:movd|movss|pextrd|extractps)\b.*, \S*\(%r", text)) == 2 * 16
+
+
 def test_a_tile_that_is_copied_within_a_buffer_is_stored_row_by_row() -> None:
     """What an earlier row stored, a later one may load."""
     func = parse(
