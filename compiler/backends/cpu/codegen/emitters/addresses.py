@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import field
 from math import gcd
 
+from compiler.backends.cpu.codegen.emitters.lane_numbers import LaneNumbers, Numbers, distances
 from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, LaneRange
 from compiler.backends.cpu.codegen.text.builder import AddressKey
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
-from compiler.backends.cpu.codegen.text.types import memory_type
+from compiler.backends.cpu.codegen.text.types import literal_vector, memory_type
 from compiler.ir.arith.affine import Affine, affine, from_terms
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.simplify import normal, recombine
@@ -34,6 +35,7 @@ class Address:
         pointer: The address of the first lane.
         stride: The distance between lanes; 0 is one element for all lanes, None means `offsets`.
         offsets: A vector of element offsets from `pointer`.
+        picks: These offsets if they are known.
         lanes: More than 1 if the program itself writes a vector; in a vectorized loop, the loop
             determines the lanes.
         base: What `pointer` is `constant` elements from.
@@ -48,10 +50,17 @@ class Address:
     base: RegisterValue | None = field(default=None, compare=False)
     constant: int = field(default=0, compare=False)
     step: int = field(default=1, compare=False)
+    picks: Numbers | None = field(default=None, compare=False)
 
     def remainder(self, divisor: int) -> int | None:
         """Return the offset of the first lane in the buffer modulo a number; None if it varies."""
         return self.constant % divisor if self.step % divisor == 0 else None
+
+    def distances(self, lanes: int) -> Numbers | None:
+        """Return the distance of each lane from the first in elements; None if one varies."""
+        if self.stride is not None:
+            return tuple(lane * self.stride for lane in range(lanes))
+        return self.picks
 
     @property
     def is_uniform(self) -> bool:
@@ -112,6 +121,7 @@ class Addresses:
             tuple[int, int], tuple[_LinearOffset | None, tuple[Expr, ...], Buffer]
         ] = {}
         self._num_offsets = 0
+        self._lane_numbers = LaneNumbers()
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return the address of `buffer[indices]`."""
@@ -143,8 +153,9 @@ class Addresses:
 
     def _linear(self, buffer: Buffer, offset: _LinearOffset) -> Address | None:
         """Return the address of an offset; None if it is not linear under these bindings."""
-        constant, stride = offset.base.const, offset.stride
+        constant, step_of_lanes = offset.base.const, offset.stride
         moving: list[tuple[RegisterValue, int]] = []
+        by_lane: list[tuple[int, Numbers]] = []
         env = self._scope.env
         for term, scale in offset.base.terms:
             atom, coefficient = self._without_constants(term, scale)
@@ -153,22 +164,29 @@ class Addresses:
                 constant += coefficient * binding
             elif isinstance(binding, LaneRange):
                 constant += coefficient * binding.offset
-                stride += coefficient
+                step_of_lanes += coefficient
+            elif isinstance(binding, tuple):
+                by_lane.append((coefficient, binding))
             elif binding.lanes > 1:
                 return None
             else:
                 moving.append((binding, coefficient))
+        if by_lane and offset.lanes > 1:
+            return None
+        first, stride, picks = distances(step_of_lanes, by_lane)
+        constant += first
         size = size_bytes(buffer.dtype)
         origin = self._scope.storage[buffer]
         base, step = self._moved(origin, moving, size) if moving else (origin, 0)
-        key = (base.name, size, constant, stride, offset.lanes)
+        key = (base.name, size, constant, stride, offset.lanes, picks)
         addresses = self._builder.levels[-1].addresses
         address: Address | None = addresses.get(key)
         if address is None:
             pointer = self._at_constant(base, constant * size)
             if not moving:
                 self._elements[pointer.name] = constant
-            address = Address(pointer, stride, None, offset.lanes, base, constant, step)
+            offsets = None if picks is None else _literal_offsets(picks)
+            address = Address(pointer, stride, offsets, offset.lanes, base, constant, step, picks)
             addresses[key] = address
         return address
 
@@ -278,12 +296,20 @@ class Addresses:
             atom, scale = atom.rhs, scale * binding
         return atom, scale
 
-    def _atom(self, atom: Expr) -> Binding:
-        """Evaluate a non-linear part of an offset as 64-bit integers, or as a constant."""
+    def _atom(self, atom: Expr) -> Binding | Numbers:
+        """Evaluate a non-linear part of an offset as 64-bit integers, or as constants.
+
+        Returns:
+            One constant, one for each lane, or what is not known before the program runs.
+        """
         env = self._scope.env
-        variables = [node for node in walk(atom) if isinstance(node, Var)]
+        variables = {node for node in walk(atom) if isinstance(node, Var)}
         constants = {v: IntImm(b) for v in variables if isinstance(b := env[v], int)}
-        if len(constants) < len(set(variables)):
+        unknown = variables - constants.keys()
+        if len(unknown) == 1 and isinstance(lanes := env[var := unknown.pop()], LaneRange):
+            numbers = self._lane_numbers.evaluate(atom, var, lanes, constants)
+            return self._emit_index(atom) if numbers is None else numbers
+        if len(constants) < len(variables):
             return self._emit_index(atom)
         interval = bounds(substitute(atom, constants), {})
         is_constant = interval is not None and interval[0] == interval[1]
@@ -335,10 +361,13 @@ class Addresses:
         if address.offsets is not None:
             offsets = self._instructions.broadcast(address.offsets, "i64", lanes).name
         else:
-            steps = (f"i64 {lane * (address.stride or 0)}" for lane in range(lanes))
-            offsets = f"<{', '.join(steps)}>"
+            offsets = literal_vector("i64", address.distances(lanes) or ())
         base = f"{memory_type(dtype)}, ptr {address.pointer.name}"
         return self._builder.emit(f"getelementptr {base}, <{lanes} x i64> {offsets}")
+
+
+def _literal_offsets(picks: Numbers) -> RegisterValue:
+    return RegisterValue(literal_vector("i64", picks), 0, len(picks))
 
 
 def _product(index: Affine, stride: Affine) -> Affine:

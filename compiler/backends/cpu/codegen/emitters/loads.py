@@ -5,6 +5,7 @@ Example, with `x` the lanes 0-7 of a vectorized loop and `A` of float32:
     A[i]                 one load of a float; it is repeated where it meets a vector
     A[i * 8 + x]         one load of <8 x float>; with a mask, llvm.masked.load
     A[x * 3]             three loads of vectors, and shuffles (`operations.strided_loads`)
+    A[7 - x]             one load of <8 x float>, and a shuffle
     A[x * 100], A[B[x]]  llvm.masked.gather of 8 addresses
 
 A mask matters only if lanes may be beyond the end of `A`: no statement takes the values of lanes
@@ -22,7 +23,12 @@ from compiler.backends.cpu.codegen.emitters.addresses import Address, Addresses
 from compiler.backends.cpu.codegen.emitters.scope import CodeScope
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
 from compiler.backends.cpu.codegen.operations.masked_accesses import MaskedAccesses, MemoryVector
-from compiler.backends.cpu.codegen.operations.strided_loads import is_strided, strided_load
+from compiler.backends.cpu.codegen.operations.strided_loads import (
+    are_near,
+    is_strided,
+    picked_load,
+    strided_load,
+)
 from compiler.backends.cpu.codegen.text.instructions import (
     GroupPart,
     Instructions,
@@ -170,6 +176,9 @@ class Loads:
                 align=align,
                 mask=lane_mask,
             )
+        distances = address.distances(lanes)
+        if mask is None and distances is not None and are_near(distances):
+            return picked_load(self._instructions, pointer, scalar, distances, align)
         pointers = self._addresses.pointers(dtype, address, lanes)
         name = f"@llvm.masked.gather.{suffix}.v{lanes}p0"
         externals.add(f"declare {kind} {name}(<{lanes} x ptr>, <{lanes} x i1>, {kind})")

@@ -11,9 +11,11 @@ The last load ends with the last lane, so no element after it is read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.backends.cpu.codegen.operations.masked_accesses import MaskedAccesses, MemoryVector
 from compiler.backends.cpu.codegen.text.instructions import Instructions
-from compiler.backends.cpu.codegen.text.types import vector
+from compiler.backends.cpu.codegen.text.types import literal_vector, vector
 
 # A stride of 4 needs four loads and four shuffles. Beyond it, a gather is shorter.
 MAX_STRIDE = 4
@@ -74,6 +76,33 @@ def strided_load(
             f"shufflevector {kind} {first}, {kind} {second}, <{lanes} x i32> <{text}>"
         )
     return result
+
+
+def are_near(distances: Sequence[int]) -> bool:
+    """Return whether lanes at these distances from the first are loaded with all between them."""
+    return max(distances) - min(distances) < MAX_STRIDE * len(distances)
+
+
+def picked_load(
+    instructions: Instructions, pointer: str, scalar: str, distances: Sequence[int], align: int
+) -> str:
+    """Emit a load of lanes at known distances from the first; return the vector's name.
+
+    Args:
+        instructions: The instructions of the function.
+        pointer: The address of the first lane.
+        scalar: The LLVM type of a lane in memory.
+        distances: The distance of each lane from the first, in elements.
+        align: The alignment of an element in bytes.
+    """
+    emit, low = instructions.builder.emit, min(distances)
+    if low:
+        pointer = emit(f"getelementptr {scalar}, ptr {pointer}, i64 {low}")
+    kind = vector(scalar, max(distances) - low + 1)
+    loaded = emit(f"load {kind}, ptr {pointer}, align {align}")
+    picks = literal_vector("i32", [distance - low for distance in distances])
+    mask = f"<{len(distances)} x i32> {picks}"
+    return emit(f"shufflevector {kind} {loaded}, {kind} poison, {mask}")
 
 
 def _spread(instructions: Instructions, mask: str, lanes: int, elements: dict[int, int]) -> str:

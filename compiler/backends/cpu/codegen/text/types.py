@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -44,6 +45,11 @@ def vector(scalar: str, lanes: int) -> str:
 def splat(scalar: str, text: str, lanes: int) -> str:
     """Return a literal of `lanes` copies of the scalar literal `text`."""
     return text if lanes == 1 else f"splat ({scalar} {text})"
+
+
+def literal_vector(scalar: str, numbers: Iterable[int]) -> str:
+    """Return a literal of integers, one a lane."""
+    return f"<{', '.join([f'{scalar} {number}' for number in numbers])}>"
 
 
 def literal(imm: IntImm | FloatImm) -> str:

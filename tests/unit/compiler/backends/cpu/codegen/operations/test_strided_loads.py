@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -42,6 +43,42 @@ def test_every_stride_and_tail(extent: int, stride: int, dtype: DType) -> None:
 def test_small_strides_need_no_gather() -> None:
     texts = [emit(strided(64, s, "float32"), level(3)).text for s in (2, 4, 5)]
     assert ["gather" in text for text in texts] == [False, False, True]
+
+
+PICKED: dict[str, Callable[[Any], Any]] = {
+    "the last first": lambda j: 7 - j,
+    "each twice": lambda j: j // 2,
+    "two halves exchanged": lambda j: (j + 4) % 8,
+    "pairs exchanged": lambda j: j // 2 * 2 + (j + 1) % 2,
+    "every third, modulo": lambda j: j * 3 % 8,
+    "the first alone": lambda j: j // 8,
+}
+
+
+def picked(pick: Callable[[Any], Any], dtype: DType) -> PrimFunc:
+    """Return `B[i, j] = A[i, pick(j)]`, where A has no element that is not read."""
+    last: int = max(map(pick, range(8)))
+    A = te.placeholder((5, last + 1), dtype, name="A")
+    B = te.compute((5, 8), lambda i, j: A[i, pick(j)], name="B")
+    return mark(te.create_prim_func([A, B]), j="vectorized")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "float64"])
+@pytest.mark.parametrize("pick", PICKED.values(), ids=PICKED.keys())
+def test_lanes_at_known_places_are_one_load_and_a_shuffle(
+    pick: Callable[[Any], Any], dtype: DType
+) -> None:
+    func = picked(pick, dtype)
+    check_against_evaluation(func)
+    assert "gather" not in emit(func, level(3)).text
+
+
+def test_lanes_that_lie_far_apart_are_gathered() -> None:
+    A = te.placeholder((5, 128), "float32", name="A")
+    B = te.compute((5, 8), lambda i, j: A[i, (j + 4) % 8 * 16], name="B")
+    func = mark(te.create_prim_func([A, B]), j="vectorized")
+    check_against_evaluation(func)
+    assert "gather" in emit(func, level(3)).text
 
 
 @pytest.mark.parametrize(("stride", "size"), list(product((2, 3, 4), (29, 32, 45, 57))))
