@@ -41,9 +41,11 @@ from compiler.ir.core.nodes import (
     Var,
     seq,
 )
-from compiler.ir.core.visit import children, map_expr, map_stmt, substitute, walk
+from compiler.ir.core.visit import children, map_expr, map_stmt, substitute, walk, walk_stmts
 
 _KINDS = ("serial", "unrolled", "vectorized")
+_MAX_STATEMENTS = 1024
+"""Statements that an unrolled loop becomes, at most: tiles of rows have a few dozen. Chosen."""
 
 
 @dataclass(slots=True)
@@ -84,6 +86,9 @@ def _visit(stmt: Stmt, region: _LoopRegion, *, is_sure: bool) -> Stmt:
             if is_sure:
                 region.evaluated.append(condition)
             is_sure = False
+        case For(var, IntImm(1) as extent, body, "unrolled") if not stmt.annotations:
+            first = substitute(body, {var: IntImm(0, extent.dtype)})
+            return _visit(first, region, is_sure=is_sure)
         case For():
             return _loop(stmt, region, is_sure=is_sure)
         case _:
@@ -94,8 +99,8 @@ def _visit(stmt: Stmt, region: _LoopRegion, *, is_sure: bool) -> Stmt:
 def _loop(loop: For, region: _LoopRegion, *, is_sure: bool) -> Stmt:
     inner = _LoopRegion(loop.var)
     body = _visit(loop.body, inner, is_sure=True)
-    if (expanded := _expanded(loop, inner, region.var)) is not None:
-        return _visit(expanded, region, is_sure=is_sure)
+    if _frees_costly(loop, body, inner, region.var):
+        return _visit(_iterations(loop), region, is_sure=is_sure)
     inner.changing.add(loop.var)
     region.changing |= inner.changing
     if loop.kind not in _KINDS or not isinstance(loop.extent, IntImm) or loop.extent.value < 1:
@@ -118,22 +123,30 @@ def _loop(loop: For, region: _LoopRegion, *, is_sure: bool) -> Stmt:
     return result
 
 
-def _expanded(loop: For, inner: _LoopRegion, around: Var | None) -> Stmt | None:
-    """Return the iterations of an unrolled loop one after another, if that may free invariants.
+def _frees_costly(loop: For, body: Stmt, inner: _LoopRegion, around: Var | None) -> bool:
+    """Return whether iterations of an unrolled loop evaluate what the loop around does not change.
 
     Args:
+        loop: The loop.
+        body: Its body after the same was done for inner loops.
+        inner: The statements of the loop.
         around: The variable of the loop around it.
     """
-    extent = loop.extent
-    if loop.kind != "unrolled" or loop.annotations or not isinstance(extent, IntImm):
-        return None
-    if extent.value != 1:
-        changing = inner.changing | {around}
-        exprs = [*inner.evaluated, *inner.named.values()]
-        parts = [part for expr in exprs for part in _invariants(expr, changing).largest]
-        if around is None or extent.value < 1 or not any(map(_is_costly, parts)):
-            return None
-    indices = (IntImm(index, extent.dtype) for index in range(extent.value))
+    if around is None or loop.kind != "unrolled" or loop.annotations:
+        return False
+    changing = inner.changing | {around}
+    exprs = [*inner.evaluated, *inner.named.values()]
+    parts = [part for expr in exprs for part in _invariants(expr, changing).largest]
+    if not any(map(_is_costly, parts)) or not isinstance(loop.extent, IntImm):
+        return False
+    num_statements = loop.extent.value * sum(1 for _ in walk_stmts(body))
+    return 0 < num_statements <= _MAX_STATEMENTS
+
+
+def _iterations(loop: For) -> Stmt:
+    """Return the iterations of a loop with a known extent, one after another."""
+    assert isinstance(loop.extent, IntImm)
+    indices = (IntImm(index, loop.extent.dtype) for index in range(loop.extent.value))
     return seq(*(substitute(loop.body, {loop.var: index}) for index in indices))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.driver import lower
-from compiler.ir.core.nodes import For, Let, Load, Stmt
+from compiler.ir.core.nodes import For, IntImm, Let, Load, Stmt
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.script.parser import parse
 from tests.targets import level
@@ -110,3 +110,19 @@ def test_a_costly_value_of_each_column_stays() -> None:
     func = parse(ROWS.format(tiles=2, rows=3, scale="T.exp(A[i * 3 + r, j])"))
     check_against_evaluation(func)
     assert sum(isinstance(node, For) for node in walk_stmts(lower(func, level(3)))) == 3
+
+
+def test_many_nested_loops_of_one_iteration_take_no_longer_than_their_number() -> None:
+    """A visit of each loop body twice would take 2 ** 40 visits."""
+    heads = [f"{' ' * (4 + n)}for i{n} in T.unroll(1):" for n in range(40)]
+    text = "\n".join(
+        ["@T.prim_func", 'def main(A: T.Buffer((1,), "float32")):', *heads, " " * 44 + "A[0] = 1.0"]
+    )
+    assert not any(isinstance(n, For) for n in walk_stmts(lower(parse(text), level(3))))
+
+
+def test_a_huge_unrolled_loop_stays_a_loop() -> None:
+    rows = 4096
+    text = ROWS.replace("6", str(rows)).format(tiles=1, rows=rows, scale=COSTLY.format(rows=rows))
+    loops = [n for n in walk_stmts(lower(parse(text), level(3))) if isinstance(n, For)]
+    assert any(loop.extent == IntImm(rows) for loop in loops)
